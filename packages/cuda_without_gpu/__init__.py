@@ -7,9 +7,9 @@ import importlib.metadata
 import os
 
 from .before_numba import let_numba_load, once_imported
-from .errors import KernelError
+from .errors import KernelError, NotNative
 
-__all__ = ["KernelError", "enable"]
+__all__ = ["KernelError", "NotNative", "enable"]
 
 
 def enable() -> None:

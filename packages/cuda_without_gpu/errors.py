@@ -15,3 +15,11 @@ class OutOfTime(KernelError):
     def __init__(self, message: str, line: int = 0):
         super().__init__(message)
         self.line = line
+
+
+class NotNative(KernelError):
+    """A kernel that does not run natively, and may on the PTX machine; the message says what it uses."""
+
+
+class MayMissBarrier(NotNative):
+    """The same, for a barrier that some threads may miss, as far as the control flow tells."""

@@ -1,0 +1,168 @@
+"""LLVM's text of a kernel in, SPIR-V out: a program of its own, since LLVM's options are those of a whole process.
+
+What LLVM cannot do ends that process, too. The answer is a line of JSON, and SPIR-V after it:
+
+refused   why there is no SPIR-V, or ""
+missed    whether that is a barrier which some threads may miss
+found     the names of `PASSES` that changed the text
+"""
+
+import json
+import os
+import re
+import sys
+from collections import Counter
+
+import llvmlite.binding as llvm
+
+from .missed_barriers import may_be_missed
+
+TRIPLE = "spirv64-unknown-unknown"
+OPTIMISED_FOR = "amdgcn-amd-amdhsa"  # LLVM finds the space of each pointer for these GPUs, and not for SPIR-V
+FOURS_FOR = "x86_64-unknown-linux-gnu"  # a machine that adds four numbers at once
+OPTIONS = [
+    "-amdgpu-simplify-libcall=0",
+    "-disable-promote-alloca-to-vector",
+    "-slp-max-vf=4",
+    "-spirv-ext=+SPV_EXT_shader_atomic_float_add,+SPV_EXT_shader_atomic_float_min_max,+SPV_KHR_bit_instructions",
+]
+SPACES = {None: 4, "0": 4, "1": 1, "3": 3, "4": 1, "5": 0}  # AMD's address spaces, and NVIDIA's, as SPIR-V's
+NAME = r'%(?:"[^"]+"|[\w.$-]+)'
+
+
+def target_machine(triple: str) -> llvm.TargetMachine:
+    """One of LLVM's back ends: a new one each time, since it keeps pointers into the last module that it had.
+
+    At a higher level the one for SPIR-V has made wrong code, and code in which fours are slow.
+    """
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    return llvm.Target.from_triple(triple).create_target_machine(opt=0)
+
+
+def optimise(module: llvm.ModuleRef, fours: bool) -> None:
+    """Inline all functions, find the space of each pointer, unroll loops over a thread's own array, and optimise.
+
+    The device makes vectors itself, of neighbouring threads. `fours`: sums of fours, for a kernel that loads fours.
+    """
+    passes = llvm.create_new_module_pass_manager()
+    passes.add_strip_symbols_pass()
+    passes.add_always_inliner_pass()
+    passes.add_global_dead_code_eliminate_pass()
+    options = llvm.create_pipeline_tuning_options(speed_level=2)
+    options.loop_vectorization = options.slp_vectorization = False
+    options.loop_unrolling = True
+    builder = llvm.create_pass_builder(target_machine(OPTIMISED_FOR), options)
+    passes.run(module, builder)
+    builder.getModulePassManager().run(module, builder)
+    if fours and "load <4 x float>" in str(module):
+        options.slp_vectorization = True
+        builder = llvm.create_pass_builder(target_machine(FOURS_FOR), options)
+        builder.getModulePassManager().run(module, builder)
+
+
+def renumbered(text: str) -> str:
+    """LLVM's text with SPIR-V's numbers of the address spaces; a pointer of a space that is not known is generic."""
+
+    def space(at):
+        number = SPACES[at[1] or at[2]]
+        return f"ptr addrspace({number})" if at[0].startswith("ptr") else f"addrspace({number})"
+
+    text = re.sub(r'(target datalayout = ".*)-A5"', r'\1"', text)
+    return re.sub(r'(?<![\w%@."$-])(?:ptr addrspace\((\d)\)|addrspace\((\d)\)|ptr(?![\w."$-]))', space, text)
+
+
+def with_sums(text: str) -> str:
+    """`or` of numbers that share no bit is a sum: SPIR-V has no word for that, and addresses must be seen to be sums.
+
+    %i = or disjoint i64 %a, 1    ->    %i = add nuw nsw i64 %a, 1
+    """
+    return text.replace("= or disjoint ", "= add nuw nsw ")
+
+
+def fused(text: str) -> str:
+    """A product that is used once, in a sum, is one instruction with it, as on a GPU; the device makes none itself.
+
+    %p = fmul contract float %a, %b
+    %s = fadd contract float %c, %p    ->    %s = call float @llvm.fma.f32(float %a, float %b, float %c)
+    """
+    functions = {"float": "f32", "double": "f64", "<4 x float>": "v4f32"}
+    line = rf"^  ({NAME}) = {{}} (?:[a-z]+ )*(?:contract|fast) (?:afn )?({'|'.join(functions)}) ([^,\n]+), ([^,\n]+)$"
+    products = {at[1]: at.groups()[2:] for at in re.finditer(line.format("fmul"), text, re.MULTILINE)}
+    uses = Counter(re.findall(NAME, text))
+
+    def one(at):
+        kind = at[2]
+        for product, other in ((at[3], at[4]), (at[4], at[3])):
+            if product in products and uses[product] == 2:  # where it is made, and here
+                a, b = products[product]
+                operands = ", ".join(f"{kind} {operand}" for operand in (a, b, other))
+                return f"  {at[1]} = call {kind} @llvm.fma.{functions[kind]}({operands})"
+        return at[0]
+
+    text = re.sub(line.format("fadd"), one, text, flags=re.MULTILINE)
+    for kind, end in functions.items():
+        declared = f"declare {kind} @llvm.fma.{end}("
+        if declared not in text:
+            text += f"{declared}{kind}, {kind}, {kind})\n"
+    return text
+
+
+def in_fours(text: str) -> str:
+    """p + 16 x, in bytes, is the x-th four from p on: else the device gathers where neighbours load neighbouring fours.
+
+    %b = shl nuw nsw i64 %x, 4
+    %q = getelementptr i8, ptr addrspace(3) %p, i64 %b
+        ->    %q = getelementptr <4 x float>, ptr addrspace(3) %p, i64 %x
+    """
+    shifts = re.finditer(rf"^  ({NAME}) = shl [a-z ]*i64 ({NAME}), ([24])$", text, re.MULTILINE)
+    shifted = {at[1]: at.group(2, 3) for at in shifts}
+
+    def one(at):
+        x, bits = shifted.get(at[4], ("", ""))
+        four = (at[2], bits) in (("i8", "4"), ("float", "2"))
+        return f"{at[1]}<4 x float>, {at[3]}, i64 {x}" if four else at[0]
+
+    address = rf"^(  {NAME} = getelementptr )(?:[a-z]+ )*(i8|float), (ptr addrspace.*), i64 ({NAME})$"
+    return re.sub(address, one, text, flags=re.MULTILINE)
+
+
+# What the device's compiler wants to see, in this order; `tests/test_native.py` says which no longer finds its text.
+PASSES = (with_sums, fused, in_fours)
+
+
+def emitted(text: str, without: tuple[str, ...] = ()) -> tuple[dict, bytes]:
+    """(what stands in the line of JSON, SPIR-V) of a module whose kernel is `kernel`. `without`: names of passes."""
+    for option in OPTIONS:
+        llvm.set_option("", option)
+    answer = dict(refused="", missed=False, found=[])
+    module = llvm.parse_assembly(text)
+    module.verify()
+    optimise(module, "fours" not in without)
+    if left := [one.name for one in module.functions if not one.is_declaration and one.name != "kernel"]:
+        answer["refused"] = f"a function that calls itself: {', '.join(left)}"
+        return answer, b""
+    text = renumbered(str(module))
+    if may_be_missed(text):
+        answer["refused"] = "a barrier that some threads of a block may miss: in a branch, in a loop, or after a return"
+        answer["missed"] = True
+        return answer, b""
+    for change in PASSES:
+        if change.__name__ not in without and (changed := change(text)) != text:
+            text = changed
+            answer["found"].append(change.__name__)
+    module = llvm.parse_assembly(text)
+    module.triple = TRIPLE
+    module.verify()
+    return answer, target_machine(TRIPLE).emit_object(module)
+
+
+def main() -> None:
+    """Answer the text on the standard input."""
+    answer, spirv = emitted(sys.stdin.read(), tuple(sys.argv[1:]))
+    with os.fdopen(sys.stdout.fileno(), "wb") as out:
+        out.write(json.dumps(answer).encode() + b"\n" + spirv)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""What takes long to make, SPIR-V and a device's code, is kept on disk from one process to the next."""
+
+import contextlib
+import functools
+import hashlib
+import importlib.metadata
+import os
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+MOST = 1000  # files: those that nobody has asked for longest go first
+
+
+def folder() -> Path:
+    """Where it is kept; CUDA_WITHOUT_GPU_CACHE names another folder."""
+    if chosen := os.environ.get("CUDA_WITHOUT_GPU_CACHE"):
+        return Path(chosen)
+    usual = {"win32": os.environ.get("LOCALAPPDATA"), "darwin": Path.home() / "Library/Caches"}
+    return Path(
+        usual.get(sys.platform) or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "cuda_without_gpu"
+    )
+
+
+def kept(key: str, make: Callable[[], bytes]) -> bytes:
+    """What is kept under that key; what `make` returns, which is kept from then on, where there is nothing yet.
+
+    A folder that cannot be written keeps nothing.
+    """
+    file = folder() / key
+    with contextlib.suppress(OSError):
+        found = file.read_bytes()
+        file.touch()
+        return found
+    made = make()
+    with contextlib.suppress(OSError):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        begun = file.with_name(f"{key}.{os.getpid()}")
+        begun.write_bytes(made)
+        begun.replace(file)
+        for old in sorted(file.parent.iterdir(), key=lambda one: one.stat().st_mtime)[:-MOST]:
+            old.unlink()
+    return made
+
+
+def key_of(*parts: object) -> str:
+    """A name for a file, from all that decides what is in it."""
+    return hashlib.sha256(repr((versions(), *parts)).encode()).hexdigest()
+
+
+@functools.cache
+def versions() -> tuple[str, ...]:
+    """What makes SPIR-V: llvmlite, and the code of this package."""
+    sources = b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.[pl][yl]")))
+    return importlib.metadata.version("llvmlite"), hashlib.sha256(sources).hexdigest()
+
+
+def without_counters(texts: tuple[str, ...], entry: str) -> tuple[str, ...]:
+    """LLVM's texts and the kernel's name, with nothing in them that differs from one process to the next.
+
+    Numba counts the functions that it compiles, and puts the number into names; lines of the source do not matter.
+    """
+    numbers = {}
+    count = re.compile(r"(?<=B)(\d+)v(\d+)(?=B)")
+    renumbered = [count.sub(lambda at: f"v{numbers.setdefault(at[0], len(numbers))}", text) for text in (entry, *texts)]
+    renumbered = [
+        re.sub(r"^!.*\n|, !dbg !\d+|^source_filename.*\n", "", text, flags=re.MULTILINE) for text in renumbered
+    ]
+    return tuple(re.sub(r"0x[0-9a-f]{8,16}\b(?=[^,\n]*NumbaEnv)", "", text) for text in renumbered)

@@ -3,7 +3,9 @@
 Each launch has ended when it returns, so nothing has to be waited for. `stand_in.py` puts these in their places.
 """
 
+import math
 import re
+import time
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from types import SimpleNamespace
@@ -72,18 +74,26 @@ class Device:
 class Event:
     """An event of a stream. What it waits for has been done already."""
 
+    seconds = watched = None
+
     def record(self, stream=0):
+        """Note the time: everything before the event has been done."""
+        self.seconds, self.watched = time.perf_counter(), launches_watched
+
+    def synchronize(self, stream=0):
         """Do nothing: everything before the event has been done."""
 
-    wait = synchronize = record
+    wait = synchronize
 
     def query(self):
         """True: everything before the event has been done."""
         return True
 
     def elapsed_time(self, end):
-        """NaN, in place of milliseconds: how long the PTX machine takes says nothing about a GPU."""
-        return float("nan")
+        """Milliseconds; NaN where a launch between ran on the PTX machine, whose time says nothing about a device's."""
+        if self.seconds is None or end.seconds is None:
+            raise RuntimeError("an event was not recorded: event.record() notes its time.")
+        return 1e3 * (end.seconds - self.seconds) if self.watched == end.watched else math.nan
 
 
 class Context:
@@ -191,8 +201,13 @@ class Budget:
 BUDGET: ContextVar[Budget | None] = ContextVar("BUDGET", default=None)
 
 
+launches_watched = 0  # on the PTX machine
+
+
 def run(*given: object, **named: object) -> ptx_machine.Run:
     """What `ptx_machine.run` returns, for as much work as is left in `BUDGET`, if there is one."""
+    global launches_watched
+    launches_watched += 1
     budget = BUDGET.get()
     done = ptx_machine.run(*given, **named, work=budget and max(0, budget.left))
     if budget:

@@ -62,9 +62,10 @@ def without_counters(texts: tuple[str, ...], entry: str) -> tuple[str, ...]:
     Numba counts the functions that it compiles, and puts the number into names; lines of the source do not matter.
     """
     numbers = {}
-    count = re.compile(r"(?<=B)(\d+)v(\d+)(?=B)")
-    renumbered = [count.sub(lambda at: f"v{numbers.setdefault(at[0], len(numbers))}", text) for text in (entry, *texts)]
-    renumbered = [
-        re.sub(r"^!.*\n|, !dbg !\d+|^source_filename.*\n", "", text, flags=re.MULTILINE) for text in renumbered
-    ]
-    return tuple(re.sub(r"0x[0-9a-f]{8,16}\b(?=[^,\n]*NumbaEnv)", "", text) for text in renumbered)
+    count = re.compile(r"(?<=B)\d+v\d+(?=B)")
+    lines = re.compile(r"^!.*\n|, !dbg !\d+|^source_filename.*\n", re.MULTILINE)
+
+    def renumbered(text):
+        return count.sub(lambda at: f"v{numbers.setdefault(at[0], len(numbers))}", text)
+
+    return tuple(lines.sub("", renumbered(text)) for text in (entry, *texts))

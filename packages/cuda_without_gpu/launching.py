@@ -1,24 +1,30 @@
-"""A launch on the PTX machine, in the place of the driver's: what a kernel is given, and what is said of it."""
+"""A launch in the place of the driver's: what a kernel is given, where it runs, and what is said of it."""
 
 import functools
 import inspect
 import linecache
+import math
 import os
 import re
+import time
+import weakref
 
 import numpy as np
 
 import ptx_machine
 from ptx_machine.names import plain_name
 
-from . import device
-from .errors import KernelError, OutOfTime
+from . import before_numba, device
+from .errors import KernelError, NotNative, OutOfTime
+from .in_child import launch_in_child
 from .memory import array_at, reached
+from .native import native_for_launch
+from .shared_memory import in_shared_memory
 from .to_ptx import ONLY_COMPILED, captured_arrays, shared_arrays, text_of
 
 
 def launch(kernel, args, griddim, blockdim, stream=0, sharedmem=0) -> None:
-    """Run a compiled kernel on the PTX machine: in the place of `_Kernel.launch`.
+    """Run a compiled kernel on the PTX machine, or natively: in the place of `_Kernel.launch`.
 
     Raises KernelError for what the kernel does wrong, with the line of its source, OutOfTime for one that takes too
     long; an exception that the kernel itself raises, with debug=True; TypeError or ValueError for arguments that do not
@@ -32,31 +38,110 @@ def launch(kernel, args, griddim, blockdim, stream=0, sharedmem=0) -> None:
     if (only_compiled := ONLY_COMPILED.get()) is not None:
         only_compiled.append(kernel)
         return
-    options = dict(kernel=kernel.entry_name, names=named(kernel, args, given), shared=sharedmem, requests=False)
-    captured = captured_arrays(kernel)
-    refuse_both(captured, given)
-    text, grid, block = text_of(kernel), tuple(griddim), tuple(blockdim)
-    try:
-        run = device.run(text, grid, block, given.flat, variables=captured, seconds=device.SECONDS, **options)
-    except ptx_machine.PTXError as error:
-        raise KernelError(str(error)) from None
-    except ValueError as error:
-        raise not_launched(str(error)) from None
-    for name, memory in captured.items():
-        memory[:] = run.variables[name]
-    print(run.printed, end="")
-    for array, left in zip(given.written(), run.arrays, strict=True):
-        if array.flags.writeable:
-            array[...] = left
-    for write_back in given.after:
-        write_back()
-    if kernel.debug:
-        raise_what_it_raised(kernel, run)
-    if run.findings:
-        first = run.findings[0]
-        if first.kind == "out of time":
-            raise OutOfTime(in_words(kernel, first), first.source)
-        raise KernelError(in_words(kernel, first))
+    begun = Launch(kernel, args, given, (*griddim, 1, 1)[:3], (*blockdim, 1, 1)[:3], sharedmem)
+    if before_numba.WATCH == "all" or device.BUDGET.get():
+        begun.watch()
+    else:
+        begun.watch_first()
+
+
+WATCHED_SECONDS = 2.0  # of computing, that launches of a kernel are watched for
+ALL_BLOCKS_KNOWN = ("hang", "out of time")  # findings that say nothing where some blocks run only
+
+
+class Past:
+    """What launches of a kernel, with blocks of one shape, have come to."""
+
+    def __init__(self):
+        self.seconds = 0.0  # of computing, on the PTX machine
+        self.launches = 0
+        self.refused = ""  # why it does not run natively
+
+
+PASTS: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # {kernel: {block: Past}}
+
+
+class Launch:
+    """One launch of a compiled kernel."""
+
+    def __init__(self, kernel, args, given, grid, block, shared):
+        self.kernel, self.args, self.given = kernel, args, given
+        self.grid, self.block, self.shared = grid, block, shared
+        self.captured = captured_arrays(kernel)
+        refuse_both(self.captured, given)
+
+    def run(self, seconds: float, blocks: list[int] | None = None) -> ptx_machine.Run:
+        """What the PTX machine makes of it, on copies of its arrays. `blocks`: the numbers of those that run."""
+        kernel, given = self.kernel, self.given
+        options = dict(kernel=kernel.entry_name, names=named(kernel, self.args, given), shared=self.shared)
+        options |= dict(variables=self.captured, seconds=seconds, requests=False)
+        try:
+            return device.run(text_of(kernel), self.grid, self.block, given.flat, blocks=blocks, **options)
+        except ptx_machine.PTXError as error:
+            raise KernelError(str(error)) from None
+        except ValueError as error:
+            raise not_launched(str(error)) from None
+
+    def watch(self, why: str = "") -> None:
+        """Run it on the PTX machine. `why` it does not run natively, for a launch that takes too long."""
+        self.take(self.run(device.SECONDS), why)
+
+    def take(self, run: ptx_machine.Run, why: str = "") -> None:
+        """Give the arrays what the PTX machine left in its copies, and raise what it found."""
+        kernel, given = self.kernel, self.given
+        for name, memory in self.captured.items():
+            memory[:] = run.variables[name]
+        print(run.printed, end="")
+        for array, left in zip(given.written(), run.arrays, strict=True):
+            if array.flags.writeable:
+                array[...] = left
+        for write_back in given.after:
+            write_back()
+        if kernel.debug:
+            raise_what_it_raised(kernel, run)
+        if run.findings:
+            first = run.findings[0]
+            if first.kind == "out of time":
+                raise OutOfTime(
+                    in_words(kernel, first) + (f". It does not run natively: {why}" if why else ""), first.source
+                )
+            raise KernelError(in_words(kernel, first))
+
+    def watch_first(self) -> None:
+        """Run it on the PTX machine until its kernel's launches have taken two seconds together, natively after that.
+
+        A first launch that does not fit into them is watched in some of its blocks, and then runs natively.
+        """
+        past = PASTS.setdefault(self.kernel, {}).setdefault(self.block, Past())
+        past.launches += 1
+        if past.refused:
+            return self.watch(past.refused)
+        if past.seconds < WATCHED_SECONDS:
+            start = time.thread_time()
+            run = self.run(WATCHED_SECONDS - past.seconds)
+            past.seconds += time.thread_time() - start
+            if {one.kind for one in run.findings} != {"out of time"}:
+                return self.take(run)
+            past.seconds = WATCHED_SECONDS
+        try:
+            native = native_for_launch(self.kernel, self.block, self.shared, self.grid, self.given.flat)
+            if past.launches == 1:
+                self.watch_some_blocks()
+            launch_in_child(native, self.given.flat, self.grid, self.block, device.SECONDS)
+        except NotNative as why:
+            past.refused = str(why)
+            return self.watch(past.refused)
+        for write_back in self.given.after:
+            write_back()
+
+    def watch_some_blocks(self) -> None:
+        """Raise what is wrong in the first block, in the last, and in some between, as far as two seconds reach."""
+        last = math.prod(self.grid) - 1
+        chosen = sorted({last * part // 4 for part in range(5)})
+        findings = self.run(WATCHED_SECONDS, chosen).findings
+        for finding in findings:
+            if finding.kind not in ALL_BLOCKS_KNOWN:
+                raise KernelError(in_words(self.kernel, finding))
 
 
 def not_launched(why: str) -> Exception:
@@ -202,7 +287,7 @@ class Arguments:
             if hint != "In":
                 self.after.append(lambda: [value.__setitem__(name, array[0][name]) for name in array.dtype.names])
             return array
-        array = to_device(value)._ary
+        array = in_shared_memory(to_device(value)._ary)
         array.flags.writeable = value.flags.writeable or hint == "In"
         if hint != "In" and value.flags.writeable:
             self.after.append(functools.partial(np.copyto, value, array))

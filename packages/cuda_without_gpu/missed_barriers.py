@@ -1,6 +1,7 @@
 """Whether all threads of a block come to each barrier of an optimised kernel, as its control flow has it.
 
-On a GPU a barrier waits for no thread that has returned; here it waits for all, and a driver may go on with wrong numbers.
+On a GPU a barrier waits for no thread that has returned. Here it waits for all, and a driver may go on with wrong
+numbers.
 """
 
 import re

@@ -1,6 +1,7 @@
 """A kernel of Numba's at native speed, on an OpenCL device that takes SPIR-V: `compile_native`."""
 
 import json
+import weakref
 from typing import NamedTuple
 
 import numpy as np
@@ -47,7 +48,7 @@ class NativeKernel(NamedTuple):
             raise NotNative(f"{device.name.strip()} does not take its SPIR-V: {said[-300:]}") from None
 
     def set_args(self, kernel, flat: list) -> None:
-        """Give a built kernel its flat arguments, as `flat_array` makes those of an array; None: a pointer to nothing."""
+        """Give a built kernel its flat arguments, those of an array by `flat_array`; None is a pointer to nothing."""
         for i, (kind, value) in enumerate(zip(self.kinds, flat, strict=True)):
             kernel.set_arg(i, value if kind == "ptr" else NUMBERS[kind](value))
 
@@ -73,11 +74,28 @@ def compile_native(function, *arguments: object, block: tuple[int, ...], shared:
     return native_of(compiled_for(function, *arguments), (*block, 1, 1)[:3], shared)
 
 
+# {kernel: {sizes: a NativeKernel, or why there is none}}
+MADE: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+
 def native_of(kernel, block, shared=0, grid=None, numbers=None) -> NativeKernel:
     """The same of what Numba has compiled, a `_Kernel`; `grid`, `numbers`: as `to_spirv.spirv_of` has them."""
+    sizes = block, shared, grid, numbers
+    made = MADE.setdefault(kernel, {})
+    if sizes not in made:
+        try:
+            made[sizes] = kept_native(kernel, sizes)
+        except NotNative as why:
+            made[sizes] = why
+    if isinstance(made[sizes], NotNative):
+        raise made[sizes].with_traceback(None)
+    return made[sizes]
+
+
+def kept_native(kernel, sizes):
+    """What is kept on disk for a kernel and those sizes, or is made now."""
     refuse(kernel)
     texts = whole(list(kernel._codelibrary.llvm_strs))
-    sizes = block, shared, grid, numbers
 
     def made():
         spirv, kinds, found = to_spirv.spirv_of(texts, kernel.entry_name, *sizes)

@@ -15,8 +15,8 @@ SAME = (
     "acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh cospi erf erfc exp exp10 exp2 expm1 fabs fdim "
     "floor fma fmax fmin fmod frexp hypot ilogb ldexp lgamma log log10 log1p log2 logb modf nextafter pow remainder "
     "remquo rint round rsqrt sin sinh sinpi sqrt tan tanh tgamma trunc"
-).split()
-OTHER = {name: name for name in SAME} | {"powi": "pown", "scalbn": "ldexp", "fast_fdivide": "divide"}
+)
+OTHER = {name: name for name in SAME.split()} | {"powi": "pown", "scalbn": "ldexp", "fast_fdivide": "divide"}
 FAST = {f"fast_{name}f": name for name in ("cos", "exp", "exp10", "log", "log10", "log2", "pow", "sin", "tan")}
 CODES = {"float": "f", "double": "d", "i32": "i", "i64": "l"}  # of C++'s names, for OpenCL's functions
 
@@ -128,10 +128,8 @@ def mathematics(name, gives, takes):
     base = name.removeprefix("__nv_")
     parameters = ", ".join(f"{kind} %{i}" for i, kind in enumerate(takes))
     head = f"define {gives} @{name}({parameters}) {{\nentry:\n"
-    if base in INSTRUCTIONS:
-        return (
-            head + f"  %r = {INSTRUCTIONS[base]}\n" + returned("i1" if "fcmp" in INSTRUCTIONS[base] else gives, gives)
-        )
+    if does := INSTRUCTIONS.get(base):
+        return f"{head}  %r = {does}\n{returned('i1' if does.startswith('fcmp') else gives, gives)}"
     if base in FUNCTIONS:
         function, *flag = FUNCTIONS[base].split()
         declared = f"declare {gives} @llvm.{function}({', '.join(takes + ['i1'] * len(flag))})\n"

@@ -15,6 +15,7 @@ import numpy as np
 from . import device
 from .launching import launch, typed
 from .memory import address, array_at, bytes_of, interface, owner_of
+from .shared_memory import in_shared_memory
 from .to_ptx import LOCAL_ARRAY, NAN, NEVER_SET, OTHER_THAN_ZERO, compile_ir
 
 TESTED = 'pip install "numba>=0.60,<=0.68.1" "numba-cuda>=0.15,<=0.30.4"'
@@ -279,8 +280,19 @@ def let_arrays_stay_here() -> None:
     fake.device_pointer = property(lambda self: interface(self._ary)["data"][0])
     fake.gpu_data = property(lambda self: self)
     fake._numba_type_ = property(lambda self: typed(self._ary))
-    known = "to_device", "device_array", "device_array_like", "pinned_array", "pinned_array_like", "mapped_array"
+
+    def shared(make):
+        def made(*args, **options):
+            array = make(*args, **options)
+            if array is not None:  # as where it was copied to another one
+                array._ary = in_shared_memory(array._ary)
+            return array
+
+        return made
+
+    known = "pinned_array", "pinned_array_like", "mapped_array"
     mine = {name: getattr(devicearray, name) for name in known}
+    mine |= {name: shared(getattr(devicearray, name)) for name in ("to_device", "device_array", "device_array_like")}
     mine |= dict(
         managed_array=managed_array,
         mapped_array_like=mapped_array_like,

@@ -114,7 +114,7 @@ def with_functions_for_ptx(text):
 
 
 def linked(texts, entry, block, shared, grid):
-    """(a module of Numba's texts and of all that they ask for, LLVM's types of the kernel's arguments, warps or not)."""
+    """(a module of Numba's texts and of all that they ask for, the types of the kernel's arguments, warps or not)."""
     module = parsed(renamed(texts[0]))
     for text in texts[1:]:
         module.link_in(parsed(renamed(text)))
@@ -159,7 +159,7 @@ define spir_kernel void @kernel({", ".join(takes)}) !reqd_work_group_size !0 {si
 
 
 def with_spaces(text, shared):
-    """LLVM's text in which what is a thread's own is in space 5, as on AMD's GPUs, and shared memory has no first value.
+    """LLVM's text in which what is a thread's own is in space 5, as on AMD's GPUs; shared memory has no first value.
 
     Arrays of shared memory whose size the launch sets are all the same memory.
     """

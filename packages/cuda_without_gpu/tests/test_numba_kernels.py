@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numba import cuda, float32, int32
 
-from cuda_without_gpu import KernelError, by_llvm, device, to_ptx
+from cuda_without_gpu import KernelError, before_numba, by_llvm, device, to_ptx
 
 SIZE = 16
 EXAMPLE = (np.zeros((1, 1), np.float32),) * 3
@@ -319,6 +319,7 @@ def test_a_kernel_tells_its_memory_and_who_knows_its_registers():
 
 def test_what_takes_too_long_says_what_can_be_done_here(monkeypatch):
     monkeypatch.setattr(device, "SECONDS", 0.01)
+    monkeypatch.setattr(before_numba, "WATCH", "all")
 
     @cuda.jit
     def many_rounds(x):

@@ -1,0 +1,84 @@
+"""A native launch in a child process, on the same memory: a crash or a hang is an error of the launch."""
+
+import contextlib
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+from .errors import KernelError, NotNative, OutOfTime
+from .memory import address, owner_of
+from .native import NativeKernel
+from .native_child import Request
+from .shared_memory import SHARED, bounds, seen_as_bytes, shared_bytes
+
+CHILDREN: dict[int, subprocess.Popen] = {}  # {this process's number: its child}: after a fork there is another one
+
+
+def launch_in_child(native: NativeKernel, flat: list, grid: tuple, block: tuple, seconds: float) -> None:
+    """Launch a kernel on arrays of the device, and wait for it.
+
+    flat      as for `ptx_machine.run`: arrays, (array, bytes from its first element), numbers, 0 for a null pointer
+    seconds   before the launch is ended
+
+    Raises NotNative where the device does not take the kernel, OutOfTime for a launch that takes longer, KernelError
+    where it ends its process.
+    """
+    copies, arguments = {}, []
+    for value in flat:
+        array, start = value if isinstance(value, tuple) else (value, 0)
+        if isinstance(array, np.ndarray):
+            low, high = bounds(owner_of(array))
+            if address(owner_of(array)) not in SHARED and low not in copies:
+                copies[low] = seen_as_bytes(low, high), shared_bytes(max(high - low, 1))
+                copies[low][1][: high - low] = copies[low][0]
+            memory = SHARED[address(copies[low][1]) if low in copies else low]
+            arguments.append((memory, address(array) - low + start))
+        else:
+            arguments.append(value)
+    pointers = [None if kind == "ptr" and one == 0 else one for kind, one in zip(native.kinds, arguments, strict=True)]
+    answer = asked(Request(native, pointers, grid, block, seconds))
+    if answer:
+        raise NotNative(answer)
+    read_only = {bounds(owner_of(one))[0] for one in flat if isinstance(one, np.ndarray) and not one.flags.writeable}
+    for low, (own, copy) in copies.items():
+        if low not in read_only:
+            own[:] = copy[: own.size]
+
+
+def asked(request: Request) -> str:
+    """What the child answers; it is started where there is none."""
+    me, start = os.getpid(), time.monotonic()
+    if me not in CHILDREN:
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        command = [sys.executable, "-m", "cuda_without_gpu.native_child"]
+        pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
+        CHILDREN[me] = subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, stderr=nothing, env=environment, start_new_session=True
+        )
+    child = CHILDREN[me]
+    try:
+        with contextlib.suppress(BrokenPipeError):
+            pickle.dump(request, child.stdin)
+            child.stdin.flush()
+        return pickle.load(child.stdout)
+    except BaseException as error:
+        child.kill()
+        code = child.wait()
+        for pipe in (child.stdin, child.stdout):
+            with contextlib.suppress(OSError):
+                pipe.close()
+        del CHILDREN[me]
+        if not isinstance(error, (EOFError, pickle.UnpicklingError)):
+            raise
+    if time.monotonic() - start >= request.seconds:
+        raise OutOfTime(f"it still ran natively after {request.seconds:g} s: an endless loop, most likely")
+    how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+    raise KernelError(
+        f"the kernel ended its process ({how}): it touched memory that is not its own, most likely. "
+        f'cuda_without_gpu.enable(watch="all") finds the line.'
+    )

@@ -1,0 +1,100 @@
+"""The program of the child that launches kernels natively: what may crash or hang does it here.
+
+It reads pickled `Request`s, and answers each with "" or with why the device does not take it.
+"""
+
+import faulthandler
+import functools
+import os
+import pickle
+import sys
+from typing import NamedTuple
+
+import numpy as np
+
+from .errors import NotNative
+from .native import NativeKernel
+from .shared_memory import Shared
+
+
+class Request(NamedTuple):
+    """One launch.
+
+    flat      its flat arguments: a number, None for a pointer to nothing, or (memory, bytes from its start)
+    grid      blocks along x, y, z    block   threads of each
+    seconds   before this process is ended
+    """
+
+    native: NativeKernel
+    flat: list[object]
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    seconds: float
+
+
+@functools.cache
+def context_and_queue():
+    """Those of the first OpenCL device that takes SPIR-V and reaches all memory of a process."""
+    try:
+        import pyopencl as cl
+
+        platforms = cl.get_platforms()
+    except (ImportError, RuntimeError) as error:  # pyopencl's errors are RuntimeErrors
+        raise NotNative(f"no OpenCL: {error}") from None
+    for device in (device for platform in platforms for device in platform.get_devices()):
+        reached = getattr(device, "svm_capabilities", 0) & cl.device_svm_capabilities.FINE_GRAIN_SYSTEM
+        if reached and getattr(device, "il_version", ""):
+            context = cl.Context([device])
+            return context, cl.CommandQueue(context)
+    raise NotNative("no OpenCL device here takes SPIR-V and reaches all memory of a process")
+
+
+@functools.lru_cache(maxsize=256)
+def built(native):
+    """A kernel on the device."""
+    return native.build(context_and_queue()[0])
+
+
+def launch(request: Request, opened: dict[Shared, np.ndarray]) -> None:
+    """Launch a kernel and wait for it. `opened`: memory that is open; only what this launch uses stays there."""
+    import pyopencl as cl
+
+    used = {one[0] for one in request.flat if isinstance(one, tuple)}
+    for memory in opened.keys() - used:
+        del opened[memory]
+    for memory in used - opened.keys():
+        opened[memory] = np.frombuffer(memory.opened(), np.uint8)
+    kernel, (_, queue) = built(request.native), context_and_queue()
+    flat = [cl.SVM(opened[one[0]][one[1] :]) if isinstance(one, tuple) else one for one in request.flat]
+    request.native.set_args(kernel, flat)
+    threads = [blocks * width for blocks, width in zip(request.grid, request.block, strict=True)]
+    try:
+        cl.enqueue_nd_range_kernel(queue, kernel, threads, request.block)
+        queue.finish()
+    except cl.Error as error:
+        raise NotNative(f"the device does not launch it: {error}") from None
+
+
+def main() -> None:
+    """Answer requests until there are no more."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what a driver prints is no answer
+    opened = {}
+    while True:
+        try:
+            request = pickle.load(sys.stdin.buffer)
+        except EOFError:
+            return
+        faulthandler.dump_traceback_later(request.seconds, exit=True)  # whatever the driver is about then
+        try:
+            launch(request, opened)
+            answer = ""
+        except NotNative as error:
+            answer = str(error)
+        faulthandler.cancel_dump_traceback_later()
+        pickle.dump(answer, answers)
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()

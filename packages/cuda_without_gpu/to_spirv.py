@@ -17,13 +17,6 @@ SECONDS = 120  # for LLVM, before a kernel stays on the PTX machine
 
 INLINE_PTX = re.compile(r'asm +(?:sideeffect +)?"([^"]*)", ?"[^"]*" *(\([^()\n]*\))')
 WORDS_OF_PTX = re.compile(r"(?<![$%])[a-z][a-z_.0-9]*|(?<=%)[a-z_]+")
-# How Numba adds to a pointer to an array of any strides: by way of a number, of which nobody knows where it points.
-#   %n = ptrtoint i8* %p to i64    %m = add i64 %n, %offset    %q = inttoptr i64 %m to float*
-ADDED = re.compile(
-    r"%\S+ = ptrtoint (\S+ %\S+) to i64[^\n]*\n"
-    r" +%\S+ = add i64 %\S+, (%[^ ,\n]+)[^\n]*\n"
-    r" +(%\S+) = inttoptr i64 %\S+ to [^\n,]+"
-)
 
 
 @functools.cache
@@ -62,9 +55,11 @@ def spirv_of(
     if warps and block[0] % 32:
         raise NotNative("threads of a warp talk to each other, and a row of a block is no whole number of warps")
     module.link_in(parsed(wrapper(entry, kinds, block, warps, numbers)))
-    for one in module.functions:
+    for one in (*module.functions, *module.global_variables):
         if not one.is_declaration and one.name != "kernel":
             one.linkage = "internal"
+    for one in module.functions:
+        if not one.is_declaration and one.name != "kernel":
             one.add_function_attribute("alwaysinline")
     layout = emit_spirv.target_machine(emit_spirv.TRIPLE).target_data
     text = f'target datalayout = "{layout}-A5"\n' + with_spaces(str(module), shared)
@@ -87,10 +82,6 @@ def renamed(text):
     text = re.sub(r'^(@"?llvm\.(compiler\.)?used|target |!nvvm).*\n', "", text, flags=re.MULTILINE)
     text = re.sub(r"\b(noinline|optnone)\b ?", "", text)
     text = text.replace("llvm.nvvm.", "nvvm.")
-    # A volatile access, and a number made a pointer, hide the space that a pointer is of.
-    text = text.replace("cmpxchg volatile ", "cmpxchg ")
-    text = re.sub(r"= load volatile (i\d+, \S+ [^,\n]+)", r"= load \1", text)
-    text = ADDED.sub(r"\3 = getelementptr i8, \1, i64 \2", text)
     # NVIDIA's compiler makes one instruction of a product and a sum, unasked.
     text = re.sub(r"= (fmul|fadd) (?!contract)", r"= \1 contract ", text)
     return with_functions_for_ptx(text)
@@ -130,7 +121,7 @@ def linked(texts, entry, block, shared, grid):
     unknown = [one.name for one in module.functions if one.is_declaration]
     unknown = [name for name in unknown if not name.startswith(("llvm.", "_Z"))]
     if unknown:
-        raise NotNative(f"not there natively: {', '.join(IN_WORDS.get(name, name) for name in unknown)}")
+        raise NotNative(f"not there natively: {', '.join(dict.fromkeys(IN_WORDS.get(name, name) for name in unknown))}")
     kinds = tuple(str(argument.type) for argument in module.get_function(entry).arguments)
     return module, kinds, warps
 
@@ -159,16 +150,13 @@ define spir_kernel void @kernel({", ".join(takes)}) !reqd_work_group_size !0 {si
 
 
 def with_spaces(text, shared):
-    """LLVM's text in which what is a thread's own is in space 5, as on AMD's GPUs; shared memory has no first value.
+    """LLVM's text in which what is a thread's own is in space 5, as on AMD's GPUs.
 
     Arrays of shared memory whose size the launch sets are all the same memory.
     """
     dynamic = re.compile(r"^(@\S+) = external .*addrspace\(3\) global \[0 x .*$", re.MULTILINE)
     text = dynamic.sub(r"\1 = internal alias i8, ptr addrspace(3) @dynamic", text)
     text += f"@dynamic = internal addrspace(3) global [{max(shared, 1)} x i8] undef, align 16\n"
-    holds = re.compile(r"^(@\S+ = )(?:[a-z_]+ )*?(addrspace\(3\) global .* )(?:undef|zeroinitializer|poison)", re.M)
-    text = holds.sub(r"\1internal \2undef", text)
-    text = text.replace(" = common global ", " = internal global ")  # Numba's environments, which no kernel uses
 
     def alloca(at):
         own = f'%"private {at[1] or at[2]}"'

@@ -4,7 +4,7 @@ What LLVM cannot do ends that process, too. The answer is a line of JSON, and SP
 
 refused   why there is no SPIR-V, or ""
 missed    whether that is a barrier which some threads may miss
-found     the names of `PASSES` that changed the text
+found     the names of `PASSES` that changed the text; "fours", where sums of fours were made
 """
 
 import json
@@ -139,6 +139,8 @@ def emitted(text: str, without: tuple[str, ...] = ()) -> tuple[dict, bytes]:
     module = llvm.parse_assembly(text)
     module.verify()
     optimise(module, "fours" not in without)
+    if re.search(r"= f(add|mul) .*<4 x float>", str(module)):
+        answer["found"].append("fours")
     if left := [one.name for one in module.functions if not one.is_declaration and one.name != "kernel"]:
         answer["refused"] = f"a function that calls itself: {', '.join(left)}"
         return answer, b""

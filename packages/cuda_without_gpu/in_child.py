@@ -75,7 +75,7 @@ def asked(request: Request) -> str:
         del CHILDREN[me]
         if not isinstance(error, (EOFError, pickle.UnpicklingError)):
             raise
-    if time.monotonic() - start >= request.seconds:
+    if code == 1 and time.monotonic() - start >= request.seconds:
         raise OutOfTime(f"it still ran natively after {request.seconds:g} s: an endless loop, most likely")
     how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
     raise KernelError(

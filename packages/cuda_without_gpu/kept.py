@@ -63,7 +63,7 @@ def without_counters(texts: tuple[str, ...], entry: str) -> tuple[str, ...]:
     """
     numbers = {}
     count = re.compile(r"(?<=B)\d+v\d+(?=B)")
-    lines = re.compile(r"^!.*\n|, !dbg !\d+|^source_filename.*\n", re.MULTILINE)
+    lines = re.compile(r"^[!;].*\n|, !dbg !\d+", re.MULTILINE)
 
     def renumbered(text):
         return count.sub(lambda at: f"v{numbers.setdefault(at[0], len(numbers))}", text)

@@ -8,7 +8,6 @@ found     the names of `PASSES` that changed the text; "fours", where sums of fo
 """
 
 import json
-import os
 import re
 import sys
 from collections import Counter
@@ -159,12 +158,6 @@ def emitted(text: str, without: tuple[str, ...] = ()) -> tuple[dict, bytes]:
     return answer, target_machine(TRIPLE).emit_object(module)
 
 
-def main() -> None:
-    """Answer the text on the standard input."""
-    answer, spirv = emitted(sys.stdin.read(), tuple(sys.argv[1:]))
-    with os.fdopen(sys.stdout.fileno(), "wb") as out:
-        out.write(json.dumps(answer).encode() + b"\n" + spirv)
-
-
 if __name__ == "__main__":
-    main()
+    said, code = emitted(sys.stdin.read(), tuple(sys.argv[1:]))
+    sys.stdout.buffer.write(json.dumps(said).encode() + b"\n" + code)

@@ -1,6 +1,5 @@
 """A native launch in a child process, on the same memory: a crash or a hang is an error of the launch."""
 
-import contextlib
 import os
 import pickle
 import signal
@@ -10,11 +9,13 @@ import time
 
 import numpy as np
 
+from . import native_child
 from .errors import KernelError, NotNative, OutOfTime
 from .memory import address, owner_of
 from .native import NativeKernel
 from .native_child import Request
 from .shared_memory import SHARED, bounds, seen_as_bytes, shared_bytes
+from .to_spirv import environment
 
 CHILDREN: dict[int, subprocess.Popen] = {}  # {this process's number: its child}: after a fork there is another one
 
@@ -54,27 +55,21 @@ def asked(request: Request) -> str:
     """What the child answers; it is started where there is none."""
     me, start = os.getpid(), time.monotonic()
     if me not in CHILDREN:
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-        command = [sys.executable, "-m", "cuda_without_gpu.native_child"]
-        pipe, nothing = subprocess.PIPE, subprocess.DEVNULL
-        CHILDREN[me] = subprocess.Popen(
-            command, stdin=pipe, stdout=pipe, stderr=nothing, env=environment, start_new_session=True
-        )
+        pipes = dict(stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        command = [sys.executable, "-m", native_child.__name__]
+        CHILDREN[me] = subprocess.Popen(command, env=environment(), start_new_session=True, **pipes)
     child = CHILDREN[me]
     try:
-        with contextlib.suppress(BrokenPipeError):
-            pickle.dump(request, child.stdin)
-            child.stdin.flush()
+        pickle.dump(request, child.stdin)
+        child.stdin.flush()
         return pickle.load(child.stdout)
     except BaseException as error:
         child.kill()
-        code = child.wait()
-        for pipe in (child.stdin, child.stdout):
-            with contextlib.suppress(OSError):
-                pipe.close()
+        child.communicate()
         del CHILDREN[me]
-        if not isinstance(error, (EOFError, pickle.UnpicklingError)):
+        if not isinstance(error, (EOFError, OSError, pickle.UnpicklingError)):
             raise
+    code = child.returncode
     if code == 1 and time.monotonic() - start >= request.seconds:
         raise OutOfTime(f"it still ran natively after {request.seconds:g} s: an endless loop, most likely")
     how = signal.Signals(-code).name if code < 0 else f"exit code {code}"

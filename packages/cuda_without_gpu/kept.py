@@ -10,8 +10,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-MOST = 1000  # files: those that nobody has asked for longest go first
-
 
 def folder() -> Path:
     """Where it is kept; CUDA_WITHOUT_GPU_CACHE names another folder."""
@@ -39,8 +37,8 @@ def kept(key: str, make: Callable[[], bytes]) -> bytes:
         begun = file.with_name(f"{key}.{os.getpid()}")
         begun.write_bytes(made)
         begun.replace(file)
-        for old in sorted(file.parent.iterdir(), key=lambda one: one.stat().st_mtime)[:-MOST]:
-            old.unlink()
+        for unused in sorted(file.parent.iterdir(), key=lambda one: one.stat().st_mtime)[:-1000]:
+            unused.unlink()
     return made
 
 

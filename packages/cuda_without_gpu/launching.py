@@ -46,16 +46,14 @@ def launch(kernel, args, griddim, blockdim, stream=0, sharedmem=0) -> None:
 
 
 WATCHED_SECONDS = 2.0  # of computing, that launches of a kernel are watched for
-ALL_BLOCKS_KNOWN = ("hang", "out of time")  # findings that say nothing where some blocks run only
 
 
 class Past:
     """What launches of a kernel, with blocks of one shape, have come to."""
 
-    def __init__(self):
-        self.seconds = 0.0  # of computing, on the PTX machine
-        self.launches = 0
-        self.refused = ""  # why it does not run natively
+    seconds = 0.0  # of computing, on the PTX machine
+    launches = 0
+    refused = ""  # why it does not run natively
 
 
 PASTS: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # {kernel: {block: Past}}
@@ -102,9 +100,8 @@ class Launch:
         if run.findings:
             first = run.findings[0]
             if first.kind == "out of time":
-                raise OutOfTime(
-                    in_words(kernel, first) + (f". It does not run natively: {why}" if why else ""), first.source
-                )
+                beside = f". It does not run natively: {why}" if why else ""
+                raise OutOfTime(in_words(kernel, first) + beside, first.source)
             raise KernelError(in_words(kernel, first))
 
     def watch_first(self) -> None:
@@ -138,9 +135,8 @@ class Launch:
         """Raise what is wrong in the first block, in the last, and in some between, as far as two seconds reach."""
         last = math.prod(self.grid) - 1
         chosen = sorted({last * part // 4 for part in range(5)})
-        findings = self.run(WATCHED_SECONDS, chosen).findings
-        for finding in findings:
-            if finding.kind not in ALL_BLOCKS_KNOWN:
+        for finding in self.run(WATCHED_SECONDS, chosen).findings:
+            if finding.kind not in ("hang", "out of time"):  # which may be for want of the other blocks
                 raise KernelError(in_words(self.kernel, finding))
 
 

@@ -38,14 +38,6 @@ for letter, kind in (("f", "float"), ("d", "double")):
 FUNCTIONS = {
     "abs": "abs.i32 0",
     "llabs": "abs.i64 0",
-    "max": "smax.i32",
-    "min": "smin.i32",
-    "umax": "umax.i32",
-    "umin": "umin.i32",
-    "llmax": "smax.i64",
-    "llmin": "smin.i64",
-    "ullmax": "umax.i64",
-    "ullmin": "umin.i64",
     "popc": "ctpop.i32",
     "brev": "bitreverse.i32",
     "brevll": "bitreverse.i64",
@@ -55,6 +47,9 @@ FUNCTIONS = {
     "fmaf_rn": "fma.f32",
     "fma_rn": "fma.f64",
 }
+for name in ("max", "min"):
+    FUNCTIONS |= {name: f"s{name}.i32", f"u{name}": f"u{name}.i32"}
+    FUNCTIONS |= {f"ll{name}": f"s{name}.i64", f"ull{name}": f"u{name}.i64"}
 COMPARED = {"isinff": "oeq", "isinfd": "oeq", "finitef": "olt", "isfinited": "olt"}  # of |x| with infinity
 
 OF_WARPS = {  # threads of a warp that learn of each other

@@ -26,10 +26,9 @@ class Shared(NamedTuple):
         if sys.platform == "win32":
             return mmap.mmap(-1, self.nbytes, tagname=self.name)
         file = os.open(self.name, os.O_RDWR)
-        try:
-            return mmap.mmap(file, self.nbytes)
-        finally:
-            os.close(file)
+        memory = mmap.mmap(file, self.nbytes)
+        os.close(file)
+        return memory
 
 
 SHARED: dict[int, Shared] = {}  # by the memory's address

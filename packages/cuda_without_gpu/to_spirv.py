@@ -166,17 +166,20 @@ def with_spaces(text, shared):
     return re.sub(r'^ *%(?:"(.*?)"|(\S+)) = (alloca [^!\n]*?)((?:, !.*)?)$', alloca, text, flags=re.MULTILINE)
 
 
+def environment() -> dict[str, str]:
+    """A child's, which imports what this process does."""
+    return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+
+
 def emitted_in_child(text, without):
     """What `emit_spirv` answers."""
-    command = [sys.executable, "-m", emit_spirv.__name__, *without]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    options = dict(input=text.encode(), capture_output=True, timeout=SECONDS, env=environment())
     try:
-        done = subprocess.run(command, input=text.encode(), capture_output=True, timeout=SECONDS, env=environment)
+        done = subprocess.run([sys.executable, "-m", emit_spirv.__name__, *without], **options)
     except subprocess.TimeoutExpired:
         raise NotNative(f"LLVM takes over {SECONDS} s for it") from None
     if done.returncode:
-        said = [line for line in done.stderr.decode(errors="replace").splitlines() if line[:1].strip()]
-        said = [line for line in said if not line.startswith("Traceback")]
-        raise NotNative(f"LLVM fails to make SPIR-V of it: {said[0] if said else done.returncode}")
+        said = re.search("LLVM ERROR.*|.*Error: .*", done.stderr.decode(errors="replace"))
+        raise NotNative(f"LLVM fails to make SPIR-V of it: {said[0] if said else f'exit code {done.returncode}'}")
     answer, _, spirv = done.stdout.partition(b"\n")
     return json.loads(answer), spirv

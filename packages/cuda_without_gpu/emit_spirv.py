@@ -101,9 +101,9 @@ def fused(text: str) -> str:
 
     text = re.sub(line.format("fadd"), one, text, flags=re.MULTILINE)
     for kind, end in functions.items():
-        declared = f"declare {kind} @llvm.fma.{end}("
-        if declared not in text:
-            text += f"{declared}{kind}, {kind}, {kind})\n"
+        name = f"{kind} @llvm.fma.{end}("
+        if f"call {name}" in text and f"declare {name}" not in text:
+            text += f"declare {name}{kind}, {kind}, {kind})\n"
     return text
 
 
@@ -114,15 +114,12 @@ def in_fours(text: str) -> str:
     %q = getelementptr i8, ptr addrspace(3) %p, i64 %b
         ->    %q = getelementptr <4 x float>, ptr addrspace(3) %p, i64 %x
     """
-    shifts = re.finditer(rf"^  ({NAME}) = shl [a-z ]*i64 ({NAME}), ([24])$", text, re.MULTILINE)
-    shifted = {at[1]: at.group(2, 3) for at in shifts}
+    shifted = dict(re.findall(rf"^  ({NAME}) = shl [a-z ]*i64 ({NAME}), 4$", text, re.MULTILINE))
 
     def one(at):
-        x, bits = shifted.get(at[4], ("", ""))
-        four = (at[2], bits) in (("i8", "4"), ("float", "2"))
-        return f"{at[1]}<4 x float>, {at[3]}, i64 {x}" if four else at[0]
+        return f"{at[1]}<4 x float>, {at[2]}, i64 {shifted[at[3]]}" if at[3] in shifted else at[0]
 
-    address = rf"^(  {NAME} = getelementptr )(?:[a-z]+ )*(i8|float), (ptr addrspace.*), i64 ({NAME})$"
+    address = rf"^(  {NAME} = getelementptr )(?:[a-z]+ )*i8, (ptr addrspace.*), i64 ({NAME})$"
     return re.sub(address, one, text, flags=re.MULTILINE)
 
 

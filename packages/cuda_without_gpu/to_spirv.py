@@ -118,10 +118,10 @@ def linked(texts, entry, block, shared, grid):
         made.append(definition(function.name, gives, takes, block, shared, grid))
     for text in filter(None, [one_by_one(), *made]):
         module.link_in(parsed(text))
-    unknown = [one.name for one in module.functions if one.is_declaration]
-    unknown = [name for name in unknown if not name.startswith(("llvm.", "_Z"))]
+    unknown = [one.name for one in module.functions if one.is_declaration and not one.name.startswith(("llvm.", "_Z"))]
     if unknown:
-        raise NotNative(f"not there natively: {', '.join(dict.fromkeys(IN_WORDS.get(name, name) for name in unknown))}")
+        words = dict.fromkeys(IN_WORDS.get(name, name.replace("asm.", "PTX's ")) for name in unknown)
+        raise NotNative(f"not there natively: {', '.join(words)}")
     kinds = tuple(str(argument.type) for argument in module.get_function(entry).arguments)
     return module, kinds, warps
 

@@ -5,6 +5,7 @@ import pickle
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import numpy as np
@@ -17,6 +18,7 @@ from .native_child import Request
 from .shared_memory import SHARED, bounds, seen_as_bytes, shared_bytes
 from .to_spirv import environment
 
+ONE_AT_A_TIME = threading.Lock()
 CHILDREN: dict[int, subprocess.Popen] = {}  # {this process's number: its child}: after a fork there is another one
 
 
@@ -38,11 +40,13 @@ def launch_in_child(native: NativeKernel, flat: list, grid: tuple, block: tuple,
                 copies[low] = seen_as_bytes(low, high), shared_bytes(max(high - low, 1))
                 copies[low][1][: high - low] = copies[low][0]
             memory = SHARED[address(copies[low][1]) if low in copies else low]
-            arguments.append((memory, address(array) - low + start))
+            place = min(address(array) - low + start, memory.nbytes - 1)  # of no elements: it may begin behind the end
+            arguments.append((memory, place))
         else:
             arguments.append(value)
     pointers = [None if kind == "ptr" and one == 0 else one for kind, one in zip(native.kinds, arguments, strict=True)]
-    answer = asked(Request(native, pointers, grid, block, seconds))
+    with ONE_AT_A_TIME:
+        answer = asked(Request(native, pointers, grid, block, seconds))
     if answer:
         raise NotNative(answer)
     read_only = {bounds(owner_of(one))[0] for one in flat if isinstance(one, np.ndarray) and not one.flags.writeable}

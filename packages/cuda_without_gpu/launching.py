@@ -15,7 +15,7 @@ import ptx_machine
 from ptx_machine.names import plain_name
 
 from . import before_numba, device
-from .errors import KernelError, NotNative, OutOfTime
+from .errors import KernelError, MayMissBarrier, NotNative, OutOfTime
 from .in_child import launch_in_child
 from .memory import array_at, reached
 from .native import native_for_launch
@@ -39,10 +39,7 @@ def launch(kernel, args, griddim, blockdim, stream=0, sharedmem=0) -> None:
         only_compiled.append(kernel)
         return
     begun = Launch(kernel, args, given, (*griddim, 1, 1)[:3], (*blockdim, 1, 1)[:3], sharedmem)
-    if before_numba.WATCH == "all" or device.BUDGET.get():
-        begun.watch()
-    else:
-        begun.watch_first()
+    begun.watch() if before_numba.WATCH == "all" or device.BUDGET.get() else begun.watch_first()
 
 
 WATCHED_SECONDS = 2.0  # of computing, that launches of a kernel are watched for
@@ -126,8 +123,8 @@ class Launch:
                 self.watch_some_blocks()
             launch_in_child(native, self.given.flat, self.grid, self.block, device.SECONDS)
         except NotNative as why:
-            past.refused = str(why)
-            return self.watch(past.refused)
+            past.refused = "" if isinstance(why, MayMissBarrier) else str(why)  # which may be of these sizes
+            return self.watch(str(why))
         for write_back in self.given.after:
             write_back()
 

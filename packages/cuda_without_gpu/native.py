@@ -50,7 +50,7 @@ class NativeKernel(NamedTuple):
     def set_args(self, kernel, flat: list) -> None:
         """Give a built kernel its flat arguments, those of an array by `flat_array`; None is a pointer to nothing."""
         for i, (kind, value) in enumerate(zip(self.kinds, flat, strict=True)):
-            kernel.set_arg(i, value if kind == "ptr" else NUMBERS[kind](value))
+            kernel.set_arg(i, value if kind == "ptr" else np.asarray(value).astype(NUMBERS[kind])[()])
 
 
 def flat_array(memory: object, shape: tuple[int, ...], dtype: np.dtype, strides: tuple[int, ...] = ()) -> list:

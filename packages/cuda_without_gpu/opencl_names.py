@@ -3,7 +3,6 @@
 `cuda_in_opencl.ll` has those that are written one by one.
 """
 
-import functools
 import re
 from pathlib import Path
 
@@ -60,12 +59,7 @@ OF_WARPS = {  # threads of a warp that learn of each other
     "asm.activemask.b32",
 }
 IN_WORDS = {"vprintf": "print", "cudaCGGetIntrinsicHandle": "grid.sync()", "cudaCGSynchronize": "grid.sync()"}
-
-
-@functools.cache
-def one_by_one() -> str:
-    """LLVM's text of the definitions that `cuda_in_opencl.ll` has."""
-    return (Path(__file__).parent / "cuda_in_opencl.ll").read_text("utf-8")
+ONE_BY_ONE = (Path(__file__).parent / "cuda_in_opencl.ll").read_text("utf-8")
 
 
 def definition(name: str, gives: str, takes: list[str], block: tuple, shared: int, grid: tuple | None) -> str:

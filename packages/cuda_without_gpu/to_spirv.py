@@ -11,7 +11,7 @@ import llvmlite.binding as llvm
 
 from . import emit_spirv
 from .errors import MayMissBarrier, NotNative
-from .opencl_names import IN_WORDS, OF_WARPS, definition, one_by_one
+from .opencl_names import IN_WORDS, OF_WARPS, ONE_BY_ONE, definition
 
 SECONDS = 120  # for LLVM, before a kernel stays on the PTX machine
 
@@ -116,7 +116,7 @@ def linked(texts, entry, block, shared, grid):
         kind = function.global_value_type
         gives, *takes = map(str, kind.elements)
         made.append(definition(function.name, gives, takes, block, shared, grid))
-    for text in filter(None, [one_by_one(), *made]):
+    for text in filter(None, [ONE_BY_ONE, *made]):
         module.link_in(parsed(text))
     unknown = [one.name for one in module.functions if one.is_declaration and not one.name.startswith(("llvm.", "_Z"))]
     if unknown:

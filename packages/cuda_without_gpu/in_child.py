@@ -1,5 +1,6 @@
 """A native launch in a child process, on the same memory: a crash or a hang is an error of the launch."""
 
+import contextlib
 import os
 import pickle
 import signal
@@ -68,10 +69,13 @@ def asked(request: Request) -> str:
         child.stdin.flush()
         return pickle.load(child.stdout)
     except BaseException as error:
+        del CHILDREN[me]
+        died = isinstance(error, (EOFError, OSError, pickle.UnpicklingError))
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(1 if died else 0)  # to know how
         child.kill()
         child.communicate()
-        del CHILDREN[me]
-        if not isinstance(error, (EOFError, OSError, pickle.UnpicklingError)):
+        if not died:
             raise
     code = child.returncode
     if code == 1 and time.monotonic() - start >= request.seconds:

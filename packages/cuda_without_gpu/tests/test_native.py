@@ -405,6 +405,17 @@ def test_what_is_refused_natively_stays_on_the_ptx_machine(monkeypatch, capsys):
     assert capsys.readouterr().out == "7\n7\n"
 
 
+def test_where_no_device_takes_spirv_all_stays_on_the_ptx_machine(monkeypatch):
+    monkeypatch.setattr(launching, "WATCHED_SECONDS", 0)
+    monkeypatch.setattr(in_child, "CHILDREN", {})
+    monkeypatch.setenv("OCL_ICD_VENDORS", "no such folder")
+    add, x, y = cuda.jit(plain_add), np.ones(64, np.float32), np.zeros(64, np.float32)
+    add[1, 64](x, y)
+    assert y[0] == 1
+    ((past,),) = (blocks.values() for blocks in (launching.PASTS[one] for one in add.overloads.values()))
+    assert "no OpenCL" in past.refused
+
+
 def test_a_first_launch_that_is_too_long_is_watched_in_some_blocks(monkeypatch):
     """The last block reads behind the array: nothing runs natively."""
 

@@ -40,7 +40,6 @@ from .packages import damaged, repair, version
 # The PTX machine is given a GPU's parameters.
 KINDS = ("GPU", "CPU", "CPU (PoCL)", "PTX machine")
 
-
 PROOF_SECONDS = 120
 OLDEST_COMPILER = 12, 9  # of NVIDIA's compilers that make the code which the pages count; 12.8 makes other code
 # Tells a child what a CUDA kernel meets there, whatever GPU there is: "PTX machine", or "compiler", which is NVIDIA's.
@@ -203,14 +202,7 @@ def cuda_device():
         return PTX_MACHINE
     from numba import cuda
 
-    try:
-        gpu = cuda.get_current_device()
-    except Exception as error:  # the driver's, in as many kinds as there are drivers
-        problem = str(error).strip().splitlines()[0]
-        raise DeviceError(
-            f"the NVIDIA GPU worked before, and gives no answer now ({problem}). Restart Python; if that does not "
-            f"help, restart the machine."
-        ) from None
+    gpu = cuda.get_current_device()
     name = gpu.name.decode() if isinstance(gpu.name, bytes) else gpu.name
     memory = cuda.current_context().get_memory_info().total
     driver = "CUDA {}.{}".format(*(nvidia_driver_cuda() or (0, 0)))

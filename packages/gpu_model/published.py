@@ -1,6 +1,6 @@
 """Ladders of matrix products that others measured and published, each with its source: published.toml has them.
 
-Most are of one set of kernels, SGEMM_CUDA's; an H200's is of the course's kernels of 2026-11-26. What these ask of a GPU
+Most are of one set of kernels, SGEMM_CUDA's; an H200's is of the course's kernels of 2026-11-26. What they ask of a GPU
 was counted from their code; published_counts.json keeps the numbers, not the code.
 """
 

@@ -94,13 +94,13 @@ SAID = {  # (the page, the kernel, the GPU, the words), and what is counted for 
         "04", lambda: tiled(WHILE), "A6000", "takes 10, and is predicted at {} GFLOP/s.",
         lambda tile: tile.instructions, "that ends at the same `k` takes {:.0f},",
     ),
-    "a tile turned round": (
+    "a transposed tile": (
         "04", lambda: tiled(TURNED), "A6000", "in place of 1.5, and is predicted at {} GFLOP/s.",
         lambda tile: sum(tile.requests.values()), "It takes {} requests for each multiply-add",
     ),
     "the bug hunt's": ("04", lambda: mended({}), "A6000", "the model predicts {} GFLOP/s for it"),
     "its loads coalesced": ("04", lambda: mended(COALESCED), "A6000", "with coalesced loads the model predicts {}."),
-    "its tiles turned": ("04", lambda: mended(BOTH_TURNED), "A6000", "tiles stored turned round it predicts {}."),
+    "its tiles transposed": ("04", lambda: mended(BOTH_TURNED), "A6000", "both tiles transposed it predicts {}."),
     "range for while": (
         "05", lambda: column(with_part("CUDA", "register_1d", 3, COLUMN)), "A6000",
         "the model predicts {} GFLOP/s in place of 9,493.",

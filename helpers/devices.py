@@ -449,8 +449,9 @@ def opencl_remedy():
             f"pip's CPU runtime cannot work at {runtime}, whose path has a space, and there is no room for another "
             "one: set HELPERS_CACHE to a folder without a space that has 100 MB."
         )
-    if version(drivers.RUNTIME) and (not runtime or damaged(*RUNTIME) or drivers.fault_of(shown or runtime)):
-        return f"To mend pip's CPU runtime: {repair(*RUNTIME)}"
+    lost = version(drivers.RUNTIME) and (not runtime or damaged(*RUNTIME) or drivers.fault_of(shown or runtime))
+    if lost:
+        return "Try again." if str(lost).endswith(drivers.BUSY) else f"To mend pip's CPU runtime: {repair(*RUNTIME)}"
     if shown and drivers.PYOPENCL_FIRST and not opencl_devices():
         return "OpenCL's drivers were listed before `import helpers`. Restart Python, and import helpers first."
     if shown:

@@ -6,7 +6,7 @@ from pathlib import Path
 from .. import ladder
 from ..arguments import sizes
 from ..judge import check
-from ..launch import DIALECTS
+from ..launch import dialect as dialect_called
 from .contests import ladder_kernels
 from .libraries import peers
 from .results import key, made_now, prepare, readable, used_devices, write_results
@@ -56,7 +56,7 @@ def record(folder: str | Path, say: Callable = print) -> Path:
     verdicts = {}
     for dialect, device in found.items():
         for name in (name for name in ladder.steps(dialect) if ladder.STEPS[name].suits(device)):
-            k = DIALECTS[dialect].build(name)
+            k = dialect_called(dialect).build(name)
             verdict = check(k) and check(k, plans[dialect]["ragged"])
             verdicts[name, dialect] = bool(verdict)
             say(verdict)

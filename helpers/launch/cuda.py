@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numba import cuda, float32
 
-from .. import devices
+from .. import devices, needs
 from ..arguments import told
 from ..devices import Device
 from ..errors import KernelError, in_our_words
@@ -19,6 +18,9 @@ from .cuda_source import from_function, from_ladder, from_text
 from .kernel import DeviceLost, Kernel, no_room
 from .on_ptx import refuse_long
 from .resolve import Dialect
+
+with needs.loading("numba", "numba-cuda"):
+    from numba import cuda, float32
 
 SIGNATURE = (float32[:, ::1],) * 3  # A, B, C: float32, C-contiguous
 MOST_BLOCKS_DOWN = 65535  # along y: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"

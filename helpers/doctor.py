@@ -89,7 +89,8 @@ def about_gpus(gpus, driver):
         return "no NVIDIA driver, or no GPU it can use"
     cuda = f"CUDA {driver[0]}.{driver[1]}"
     if problem := devices.cuda_problem():
-        return f"add what this driver ({cuda}) wants: {needs.remedy(devices.cuda_extra())} ({problem})"
+        add = f"add what this driver ({cuda}) wants: {needs.remedy(devices.cuda_extra())} ({problem})"
+        return problem if problem.endswith(drivers.BUSY) else add
     return f"driver for {cuda}; a small kernel ran and was right"
 
 
@@ -141,9 +142,9 @@ def try_oclgrind():
 def engines():
     """What runs a product on several processes, or machines."""
     for engine, lacks in devices.engines().items():
-        why = "for page 15: several processes, or machines"
+        add = f": {needs.remedy('many')}" if lacks else ""
         yield row(
-            engine, "found" if not lacks else f"no {lacks}", not lacks, why + f": {needs.remedy('many')}" * bool(lacks)
+            engine, f"no {lacks}" if lacks else "found", not lacks, f"for page 15: several processes, or machines{add}"
         )
 
 

@@ -200,7 +200,7 @@ def usable_runtime(runtime: Path, folder: Path) -> Path:
             os.link(runtime, second)
         except OSError:  # on another disk
             shutil.copyfile(runtime, second)
-    except OSError:  # no room; `opencl_remedy` says what helps
+    except OSError:
         second.unlink(missing_ok=True)
         return runtime
     return second

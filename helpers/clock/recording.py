@@ -9,7 +9,7 @@ from ..judge import check
 from ..launch import dialect as dialect_called
 from .contests import ladder_kernels
 from .libraries import peers
-from .results import key, made_now, prepare, readable, used_devices, write_results
+from .results import key, made_now, prepare, read_file, used_devices, write_results
 from .scoreboards import scoreboard_of
 from .tuning import tune
 
@@ -98,6 +98,6 @@ def right_in(dialects: list, name: str, verdicts: dict) -> bool:
 
 def measured_today(path: Path, size: int | tuple, dialects: list, run: str) -> bool:
     """Whether the file has that board from a run of today, with the same steps, drivers and versions."""
-    old = readable(path)
+    old = read_file(path)
     wanted = (sizes(size), frozenset(dialects)), made_now(run)
     return old is not None and wanted in zip(map(key, old.boards), old.made, strict=True)

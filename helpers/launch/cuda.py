@@ -27,11 +27,7 @@ MOST_BLOCKS_DOWN = 65535  # along y: CUDA C++ Programming Guide, "Technical Spec
 
 
 def cuda_kernel(
-    step: str | Callable,
-    device: str | None = None,
-    *,
-    like: str | None = None,
-    **given: int | str,
+    step: str | Callable, device: str | None = None, *, like: str | None = None, **given: int | str
 ) -> "CudaKernel":
     """Build the CUDA kernel of that step: k(A, B) -> C.
 

@@ -25,11 +25,7 @@ with needs.loading("pyopencl"):
 
 
 def opencl_kernel(
-    step: str,
-    device: str | Device | None = None,
-    *,
-    like: str | None = None,
-    **given: int,
+    step: str, device: str | Device | None = None, *, like: str | None = None, **given: int
 ) -> "OpenCLKernel":
     """Build the OpenCL kernel of that step: k(A, B) -> C.
 

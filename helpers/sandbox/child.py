@@ -3,7 +3,6 @@
 OpenCL kernels run under Oclgrind, CUDA kernels on the PTX machine, whatever GPU there is.
 """
 
-import os
 import pickle
 import re
 import signal

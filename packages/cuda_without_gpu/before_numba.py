@@ -59,13 +59,8 @@ def ignore_simulator() -> None:
     from numba.core import config
 
     reload = config.reload_config
-
-    def reload_config():
-        os.environ.pop("NUMBA_ENABLE_CUDASIM", None)
-        reload()
-
-    config.reload_config = reload_config
-    reload_config()
+    config.reload_config = lambda: (os.environ.pop("NUMBA_ENABLE_CUDASIM", None), reload())
+    config.reload_config()
 
 
 def keep_row_stack() -> None:

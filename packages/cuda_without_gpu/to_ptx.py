@@ -13,7 +13,7 @@ import numpy as np
 from ptx_machine.limits import LOCAL
 from ptx_machine.names import plain_name
 
-from . import device
+from . import by_llvm, device
 from .errors import KernelError
 from .memory import address, array_at, bytes_of, owner_of
 
@@ -25,8 +25,6 @@ def compile_ir(modules: str | list[str], arch: str = "compute_80", **options: ob
 
     `options`: what NVIDIA's compiler would take besides.
     """
-    from . import by_llvm  # here, and below: it needs llvmlite, and who only imports this need not have that
-
     if "gen-lto" in options:
         raise NotImplementedError("lto=True needs NVIDIA's linker and a GPU; leave it out.")
     texts = [modules] if isinstance(modules, str) else modules
@@ -47,8 +45,6 @@ def whole(texts: list[str]) -> tuple[str, ...]:
     """LLVM's texts of a kernel, with what Numba lets NVIDIA's compiler and linker add to them."""
     from numba.cuda.cudadrv import nvvm
 
-    from . import by_llvm
-
     texts = tuple(map(nvvm.llvm_replace, texts))
     halves = sorted({at for text in texts for at in HALF.findall(text)})
     texts += tuple(filter(None, map(by_llvm.half_function, halves)))
@@ -62,8 +58,6 @@ def text_of(kernel, level: int = WATCHED, unset: Iterable[str] = (), each: bool 
     `each`: whether to make every load and store of a floating-point number in an array, in the source's order, one that
     is asked for twice included.
     """
-    from . import by_llvm
-
     refuse_linked(kernel)
     refuse_large_local_arrays(kernel._codelibrary.llvm_strs)
     major, minor = device.CAPABILITY

@@ -162,6 +162,8 @@ def test_what_mends_a_runtime_is_named(monkeypatch, tmp_path):
     faults = ["it answers with the error -6"]
     monkeypatch.setattr(drivers, "fault_of", lambda library: faults[-1])
     assert devices.opencl_remedy() == "To mend pip's CPU runtime: mend intel-opencl-rt intel-cmplr-lib-rt"
+    faults.append(f"it gives no answer within 20 s; {drivers.BUSY}")
+    assert devices.opencl_remedy() == "Try again."
     faults.append(None)
     monkeypatch.setattr(drivers, "visible_cpu_runtime", lambda: None)
     assert "installed but hidden: unset OCL_ICD_VENDORS" in devices.opencl_remedy()

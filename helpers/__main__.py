@@ -16,9 +16,8 @@ from .errors import KernelError
 from .language import of_the_user, set_language
 from .names import named, unknown
 
-LEFT = {  # by a command that was interrupted
-    "record": "Each size that was measured is in the file; the same command leaves it out today.",
-}
+# By a command that was interrupted.
+LEFT = {"record": "Each size that was measured is in the file; the same command leaves it out today."}
 DIALECTS = ("CUDA", "OpenCL")  # without `launch`, which needs Numba
 
 

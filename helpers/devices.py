@@ -1,7 +1,6 @@
 """Finds the CUDA and OpenCL devices of this machine, and proves them before it counts on them.
 
-Enumeration proves nothing: a driver may list a device and then fail every build on it. A device counts
-once a small kernel has built, run and returned the right numbers.
+Enumeration proves nothing: a device counts once a small kernel has built, run and returned the right numbers there.
 """
 
 import contextlib

@@ -13,7 +13,8 @@ import helpers
 from helpers import ladder
 from helpers.devices import KINDS, Device
 from helpers.instruments.prediction import kept
-from helpers.launch import DIALECTS
+from helpers.launch.dialects import DIALECTS, dialects
+from helpers.launch.dialects import dialect as dialect_called
 
 ROOT = Path(__file__).resolve().parent.parent
 GPU = Device("CUDA", "a GPU", "GPU", "", 1024, 48 * 1024, None)
@@ -28,7 +29,7 @@ def kernel_files(dialect):
 
 
 def test_the_folder_listing_is_the_ladder():
-    for dialect in DIALECTS.values():
+    for dialect in dialects(None):
         files = {file.stem for file in kernel_files(dialect)}
         assert files == {name for name, step in ladder.STEPS.items() if dialect.name in step.dialects}
 
@@ -36,7 +37,7 @@ def test_the_folder_listing_is_the_ladder():
 BEGINS = {"CUDA": "    def kernel(", "OpenCL": "void "}
 
 
-@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=DIALECTS)
+@pytest.mark.parametrize("dialect", dialects(None), ids=DIALECTS)
 def test_a_kernel_has_50_lines_of_100_columns_or_says_why_and_imports_numba_and_intrinsics_alone(dialect):
     for file in kernel_files(dialect):
         text = file.read_text(encoding="utf-8")
@@ -97,7 +98,7 @@ def test_what_two_files_of_a_dialect_call_by_one_name_is_the_same():
     }
     for dialect, common in (("CUDA", {"fetch", "four", "swizzled"}), ("OpenCL", {"EACH", "JOIN", "floatv", "four"})):
         found = {}
-        for file, pattern in itertools.product(sorted(kernel_files(DIALECTS[dialect])), patterns[dialect]):
+        for file, pattern in itertools.product(sorted(kernel_files(dialect_called(dialect))), patterns[dialect]):
             for name, body in re.findall(pattern, file.read_text(encoding="utf-8"), re.DOTALL):
                 found.setdefault(name, {})[file.stem] = body.split("  //")[0].strip()
         shared = {name: bodies for name, bodies in found.items() if len(bodies) > 1 and name not in OF_THE_STEP}

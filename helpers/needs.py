@@ -1,5 +1,6 @@
 """What some pages need beside the course itself, and the one remedy for each lack: the only place for both."""
 
+import contextlib
 import importlib.metadata
 import os
 import platform
@@ -7,8 +8,11 @@ import re
 import shlex
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
+
+from .packages import remedy_for
 
 COURSE = Path(__file__).resolve().parent.parent
 
@@ -96,6 +100,15 @@ def need(what: str) -> None:
     """Do nothing where everything is installed of a need. `what`: as for `lack`. Raises Missing for what is not."""
     if text := lack(what):
         raise Missing(text)
+
+
+@contextlib.contextmanager
+def loading(*packages: str) -> Iterator[None]:
+    """Within it, whatever loading the first of those packages raises is raised as `Missing`, with pip's command."""
+    try:
+        yield
+    except Exception as error:  # a broken one may raise anything
+        raise Missing(f"{packages[0]} cannot be loaded: {remedy_for(str(error), *packages)}") from None
 
 
 def line_of(error: BaseException) -> str | None:

@@ -34,6 +34,13 @@ def repair(*packages: str) -> str:
     return " ".join(["pip install --force-reinstall", *["--no-deps"] * bool(broken), *pins])
 
 
+def remedy_for(problem: str, *packages: str) -> str:
+    """The pip command that adds those packages; where the first is there, the problem, and the one that mends them."""
+    if version(packages[0]):
+        return f"{problem.rstrip('.')}. To mend it: {repair(*packages)}"
+    return f"pip install {' '.join(packages)}"
+
+
 def damaged(*packages: str) -> list[str]:
     """Of those packages, and of all that they need, those that are missing, or lack a file, or have a damaged one."""
     return [package for package in needed_by(*packages) if not version(package) or lacks_a_file(package)]

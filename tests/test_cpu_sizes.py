@@ -7,7 +7,7 @@ import pytest
 
 from helpers import cpu_sizes, ladder
 from helpers.devices import Device
-from helpers.launch import DIALECTS
+from helpers.launch import dialect
 
 PACKED = ladder.STEPS["packed"]
 
@@ -109,7 +109,7 @@ def test_local_memory_holds_a_piece_of_b_and_a_copy_of_a_patch_s_rows():
     p = dict(BM=4, BN=32, BK=16, TM=2, TN=2, VW=4)
     assert PACKED.staged(p) == 32 * 16 + 2 * 16
     assert PACKED.staged(p | dict(BN=16)) == 16 * 16  # two panels beside each other copy nothing
-    assert f"COPIED (BN >= {cpu_sizes.COPIED} * PANEL)" in DIALECTS["OpenCL"].source_of("packed")
+    assert f"COPIED (BN >= {cpu_sizes.COPIED} * PANEL)" in dialect("OpenCL").source_of("packed")
 
 
 @pytest.mark.parametrize("M, patch", [(2, (2, 5)), (3, (3, 3)), (5, (5, 2)), (7, (4, 3)), (15, (5, 2)), (64, (6, 2))])

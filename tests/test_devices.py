@@ -162,6 +162,8 @@ def test_what_mends_a_runtime_is_named(monkeypatch, tmp_path):
     faults = ["it answers with the error -6"]
     monkeypatch.setattr(drivers, "fault_of", lambda library: faults[-1])
     assert devices.opencl_remedy() == "To mend pip's CPU runtime: mend intel-opencl-rt intel-cmplr-lib-rt"
+    faults.append(f"it gives no answer within 20 s; {drivers.BUSY}")
+    assert devices.opencl_remedy() == "Try again."
     faults.append(None)
     monkeypatch.setattr(drivers, "visible_cpu_runtime", lambda: None)
     assert "installed but hidden: unset OCL_ICD_VENDORS" in devices.opencl_remedy()
@@ -322,6 +324,14 @@ def test_numbas_simulator_is_left_alone_and_refused_where_it_was_loaded_before()
     assert "Unset it, and start Python anew" in err
 
 
+def test_numbas_simulator_that_is_asked_for_later_changes_nothing():
+    """Numba reads the variable when it loads, and again whenever it compiles."""
+    late = "os.environ['NUMBA_ENABLE_CUDASIM'] = '1'"
+    code = f"import os, helpers; {late}; from numba import cuda, njit; {late}; njit(lambda: 1)()\n"
+    out, err = python(code + "print(type(cuda.jit(lambda x: None)).__name__)")
+    assert out == "CUDADispatcher", err
+
+
 def test_doctor_tells_what_is_used_and_why_and_loads_none_of_it():
     """A package that is broken may end the process that loads it."""
     code = "import json, sys; from helpers.doctor import diagnosis; print(json.dumps(diagnosis()))\n"
@@ -444,5 +454,5 @@ def test_a_cpu_is_called_after_its_model_and_cores(text, model, monkeypatch):
 
     monkeypatch.setattr(Path, "read_text", read_text)
     monkeypatch.setattr(devices, "usable_cores", lambda: 2)
-    monkeypatch.setattr(devices, "other_cpu_name", lambda: "an Arm")
+    monkeypatch.setattr(devices.platform, "processor", lambda: "an Arm")
     assert devices.cpu_model() == f"{model}, 2 cores"

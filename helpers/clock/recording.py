@@ -6,10 +6,10 @@ from pathlib import Path
 from .. import ladder
 from ..arguments import sizes
 from ..judge import check
-from ..launch import DIALECTS
+from ..launch import dialect as dialect_called
 from .contests import ladder_kernels
 from .libraries import peers
-from .results import key, made_now, prepare, readable, used_devices, write_results
+from .results import key, made_now, prepare, read_file, used_devices, write_results
 from .scoreboards import scoreboard_of
 from .tuning import tune
 
@@ -56,7 +56,7 @@ def record(folder: str | Path, say: Callable = print) -> Path:
     verdicts = {}
     for dialect, device in found.items():
         for name in (name for name in ladder.steps(dialect) if ladder.STEPS[name].suits(device)):
-            k = DIALECTS[dialect].build(name)
+            k = dialect_called(dialect).build(name)
             verdict = check(k) and check(k, plans[dialect]["ragged"])
             verdicts[name, dialect] = bool(verdict)
             say(verdict)
@@ -98,6 +98,6 @@ def right_in(dialects: list, name: str, verdicts: dict) -> bool:
 
 def measured_today(path: Path, size: int | tuple, dialects: list, run: str) -> bool:
     """Whether the file has that board from a run of today, with the same steps, drivers and versions."""
-    old = readable(path)
+    old = read_file(path)
     wanted = (sizes(size), frozenset(dialects)), made_now(run)
     return old is not None and wanted in zip(map(key, old.boards), old.made, strict=True)

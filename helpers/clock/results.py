@@ -5,7 +5,6 @@ import platform
 import re
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 from time import strftime
 
@@ -56,14 +55,15 @@ def write_results(boards: list[Scoreboard], folder: str | Path = RESULTS, run: s
     """
     path = results_file(folder)
     path.parent.mkdir(parents=True, exist_ok=True)
-    everything = merged(readable(path), boards, made_now(run), about)
+    everything = merged(read_file(path), boards, made_now(run), about)
     files.replace_text(path, json.dumps(everything, indent=1) + "\n")
     return path
 
 
 def made_now(run: str) -> dict:
     """When and with what boards are measured now, as `MachineResults.made` has it."""
-    return {"date": strftime("%Y-%m-%d"), "drivers": drivers(), "versions": versions(), "run": run}
+    drivers = {f"{d.dialect}: {d.name}": d.driver for d in used_devices()}
+    return {"date": strftime("%Y-%m-%d"), "drivers": drivers, "versions": versions(), "run": run}
 
 
 def merged(old: MachineResults | None, boards: list, made: dict, about: dict) -> dict:
@@ -115,22 +115,12 @@ def main_device() -> devices.Device:
     return next((d for d in used if d.kind == "GPU"), used[-1])
 
 
-def drivers() -> dict:
-    """{"dialect: device": driver} of what results depend on."""
-    return {f"{d.dialect}: {d.name}": d.driver for d in used_devices()}
-
-
 def prepare(folder: str | Path) -> Path:
     """Find out that this machine's file can be written there, and read. Returns its path."""
     path = results_file(folder)
     files.try_writing(path, make_folder=True)
-    readable(path)
+    read_file(path)
     return path
-
-
-def readable(path: Path) -> MachineResults | None:
-    """What that file says; None where there is none."""
-    return read_file(path) if path.exists() else None
 
 
 def key(board: Scoreboard) -> tuple:
@@ -140,13 +130,8 @@ def key(board: Scoreboard) -> tuple:
 
 def versions() -> dict:
     """{package: version} of what a result depends on, as far as it is installed."""
-    found = {"python": platform.python_version()}
-    for package in PACKAGES:
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
+    found = {package: devices.version(package) for package in PACKAGES}
+    return {"python": platform.python_version()} | {package: number for package, number in found.items() if number}
 
 
 def as_dict(board: Scoreboard) -> dict:
@@ -172,8 +157,10 @@ def from_dict(b: dict) -> Scoreboard:
     return Scoreboard(M, N, K, tuple(timings), tuple(seconds), *probe, blas=b["blas"])
 
 
-def read_file(path: Path) -> MachineResults:
-    """The `MachineResults` of one file, its texts fit for a screen. Raises ValueError if it is not one of ours."""
+def read_file(path: Path) -> MachineResults | None:
+    """The `MachineResults` of a file, if it is there, fit for a screen. Raises ValueError if it is not one of ours."""
+    if not Path(path).exists():
+        return None
     try:
         stored = files.plain(files.read_json(path, LARGEST, "a machine's file has some 100 kB"))
         boards = stored.pop("boards")

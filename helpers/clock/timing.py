@@ -101,10 +101,7 @@ def most_seen(device: str, what: str, a_second: float = 0.0) -> float:
 
 
 def measure(
-    k: Contestant | Callable,
-    size: int | tuple = 1024,
-    seconds: float | None = None,
-    idle: bool = True,
+    k: Contestant | Callable, size: int | tuple = 1024, seconds: float | None = None, idle: bool = True
 ) -> Timing:
     """Time a kernel, or any function of (A, B). `size`: an int, or (M, N, K). Returns a `Timing`.
 

@@ -87,12 +87,7 @@ class Tuning:
         return [*lines, f"It was {c.verdict}: the defaults stay."]
 
 
-def tune(
-    step: str,
-    dialect: str = "OpenCL",
-    size: int | tuple | None = None,
-    seconds: float = 60,
-) -> Tuning:
+def tune(step: str, dialect: str = "OpenCL", size: int | tuple | None = None, seconds: float = 60) -> Tuning:
     """Search for the step's best parameters on this machine. Returns `Tuning`, whose `best` a kernel is built with.
 
     `step`, `dialect`: names. `size`: an int or (M, N, K); by default 512, or 2048 on a GPU. `seconds`: about how long

@@ -7,7 +7,7 @@ import numpy as np
 from .. import ladder
 from ..instruments import predicted_traffic, trace
 from ..judge import Report
-from ..launch import DIALECTS, Kernel, KernelError
+from ..launch import Kernel, KernelError, dialect
 from ..sandbox import Finding
 from .rules import misses, right
 
@@ -54,7 +54,7 @@ def reads_apart(k: Kernel) -> list[Finding]:
 
     Counted in pieces of 4 numbers, which a row of threads touches with one instruction.
     """
-    rung = DIALECTS[k.dialect].build(k.step, k.device if k.dialect == "OpenCL" else None, **k.parameters)
+    rung = dialect(k.dialect).build(k.step, k.device if k.dialect == "OpenCL" else None, **k.parameters)
     for name in "AB":
         mine, most = pieces(k, name), pieces(rung, name)
         if mine > most:

@@ -11,7 +11,7 @@ from old_roc.roc import RocKernel
 from old_roc.vocabulary import vocabulary as table
 
 from .. import ladder
-from ..launch import DIALECTS, Kernel, KernelError, cuda_kernel, numba_internals, on_ptx
+from ..launch import DIALECTS, Kernel, KernelError, cuda_kernel, dialect, numba_internals, on_ptx
 from ..names import named
 
 
@@ -50,4 +50,4 @@ def vocabulary(kernel: RocKernel) -> Markdown:
 
     Raises ValueError when a word is not in its kernel.
     """
-    return Markdown(table(kernel.source, *(one.source_of("tiled") for one in DIALECTS.values())))
+    return Markdown(table(kernel.source, *(one.source_of("tiled") for one in map(dialect, DIALECTS))))

@@ -12,7 +12,6 @@ from .parts import with_part
 from .rules import NOTHING, judged, lines_of, right
 
 TILES = 3  # of K: the first is asked for before the loop, so two are left to ask for early
-
 ASK = "fetch(A, B, row0, col0, k0, thread, a_new, b_new)\n"
 
 

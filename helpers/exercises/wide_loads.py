@@ -14,7 +14,7 @@ PADDING = re.compile(r"(?<=LONG = TILE \+ )\d+")  # words behind each row of As
 COUNTED = 16  # the TILE at which conflicts are counted: a padding of one word is not enough there
 
 
-def unturned(text: str, **parameters: int) -> Kernel:
+def untransposed(text: str, **parameters: int) -> Kernel:
     """The CUDA kernel `vectorized` with its tile of A as it stands in A, and a learner's part 3, the products.
 
     As has BM rows and BK columns there, and `a_reg` room for four numbers of each of a thread's rows.
@@ -43,7 +43,7 @@ def not_wide(k: Kernel) -> list[Finding]:
     return []
 
 
-def turned(text: str, pad: int, TILE: int = 4) -> Kernel:
+def transposed(text: str, pad: int, TILE: int = 4) -> Kernel:
     """The CUDA kernel `tiled` with a learner's parts 1 to 3, and `pad` words behind each row of its As.
 
     Raises ValueError for a `pad` that is no whole number from 0 on.
@@ -55,17 +55,17 @@ def turned(text: str, pad: int, TILE: int = 4) -> Kernel:
     return cuda_kernel(source, like="tiled", TILE=TILE)
 
 
-def judge_turned(k: Kernel) -> Report:
-    """Check a kernel that `turned` has built, then its tiles: A[row, k] in As[k, row], but B[k, col] in Bs[k, col].
+def judge_transposed(k: Kernel) -> Report:
+    """Check a kernel that `transposed` has built, then its tiles: A[row, k] in As[k, row], but B[k, col] in Bs[k, col].
 
     Then its padding: the smallest without a conflict in the stores to As.
     """
     tile = parameters_like(k, "tiled")["TILE"]
-    report = judged(k, check_loads(k, tile, tile, tile), not_turned)
+    report = judged(k, check_loads(k, tile, tile, tile), not_transposed)
     return judged(k, report, not_smallest)
 
 
-def not_turned(k: Kernel) -> list[Finding]:
+def not_transposed(k: Kernel) -> list[Finding]:
     """A number of A that is not at the transposed place in As, or one of B not at its own in Bs, if K is one tile."""
     tile = k.parameters["TILE"]
     seen = trace(k, tile, tile, tile)

@@ -19,7 +19,7 @@ from gpu_model.comparison import Comparison, compare
 from gpu_model.counting import SHORT, count_text
 from gpu_model.counts import Counts, read_counts
 from gpu_model.gpus import arch_of, known
-from gpu_model.published import SIZE, SIZES, on_h200
+from gpu_model.published import SIZE, SIZES, theirs
 from gpu_model.tested_limits import LimitsTested
 
 from .. import devices, ladder
@@ -145,7 +145,7 @@ def predict_beside(mine: Kernel, rung: str, gpu: str = "A6000", size: int = 4096
 
 def as_it_ran(row: dict) -> Prediction:
     """What the model says of a kernel of counters.toml, `row`, as it was when the GPU ran it."""
-    counts = on_h200()[f"{row['step']} with {ladder.spell(row['parameters'])}"]
+    counts = theirs()[f"{row['step']} with {ladder.spell(row['parameters'])}", GPUS[COUNTERS["gpu"]].arch]
     return gpu_model.predict(counts, COUNTERS["gpu"], SIZE, SIZE, SIZE, by_rows=row["step"] == "naive")
 
 

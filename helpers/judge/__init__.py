@@ -4,11 +4,4 @@ from .checking import check
 from .reference import error_bound, held, right_within_bound, wrong_elements
 from .report import Report
 
-__all__ = [
-    "Report",
-    "check",
-    "error_bound",
-    "held",
-    "right_within_bound",
-    "wrong_elements",
-]
+__all__ = ["Report", "check", "error_bound", "held", "right_within_bound", "wrong_elements"]

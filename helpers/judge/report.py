@@ -48,6 +48,8 @@ class Report:
             for line in finding.lines:
                 if 0 < line <= len(source):
                     text += f"\n  {line:6d} | {source[line - 1].strip()}"
+        if "races" in self.not_looked_for:
+            text += "\n  (not looked for here: races, which may be the cause: python -m helpers doctor)"
         return text
 
     def __str__(self):

@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from .. import ladder
-from ..instruments.noted import noted_launch
 from ..launch import Kernel, KernelError, draw
 from ..sandbox import Finding
 
@@ -62,6 +61,8 @@ def can_be_noted(k: Kernel) -> bool:
 
 def overlap_noted(k: Kernel) -> list[Finding]:
     """In a child: who stores what, of an OpenCL kernel with notes in its source; nothing where it takes no notes."""
+    from ..instruments.noted import noted_launch  # which needs pyopencl
+
     (rows, columns, depth), (M, N, K) = ladder.STEPS[k.step].tile(k.parameters), nine_blocks(k)
     try:
         accesses, _ = noted_launch(k, *draw(M, N, K), most=MOST_A_PRODUCT * 9 * rows * columns * max(K, depth))

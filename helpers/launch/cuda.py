@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numba import cuda, float32
 
-from .. import devices
+from .. import devices, needs
 from ..arguments import told
 from ..devices import Device
 from ..errors import KernelError, in_our_words
@@ -20,16 +19,15 @@ from .kernel import DeviceLost, Kernel, no_room
 from .on_ptx import refuse_long
 from .resolve import Dialect
 
+with needs.loading("numba", "numba-cuda"):
+    from numba import cuda, float32
+
 SIGNATURE = (float32[:, ::1],) * 3  # A, B, C: float32, C-contiguous
 MOST_BLOCKS_DOWN = 65535  # along y: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"
 
 
 def cuda_kernel(
-    step: str | Callable,
-    device: str | None = None,
-    *,
-    like: str | None = None,
-    **given: int | str,
+    step: str | Callable, device: str | None = None, *, like: str | None = None, **given: int | str
 ) -> "CudaKernel":
     """Build the CUDA kernel of that step: k(A, B) -> C.
 

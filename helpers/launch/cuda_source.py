@@ -10,8 +10,6 @@ import traceback
 import warnings
 from collections.abc import Callable
 
-from numba import cuda
-
 from ..errors import KernelError, quoted
 from . import refusals
 from .contestant import no_exit
@@ -44,6 +42,8 @@ def from_function(function):
         source = textwrap.dedent(inspect.getsource(plain))
     except (OSError, TypeError):
         source = f"# There is no source at hand of {plain.__name__}, which was typed at a prompt\n"
+    from numba import cuda  # only here: who checks OpenCL may have no Numba
+
     return (function if plain is not function else cuda.jit(plain)), source
 
 

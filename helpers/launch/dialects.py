@@ -1,23 +1,25 @@
 """The one table of dialects."""
 
+import importlib
 from collections.abc import Iterable
 
 from ..arguments import some, told
-from .cuda import CUDA
-from .opencl import OPENCL
 from .resolve import Dialect
 
-DIALECTS: dict[str, Dialect] = {one.name: one for one in (CUDA, OPENCL)}
+DIALECTS = "CUDA", "OpenCL"
 
 
 def dialect(name: str) -> Dialect:
-    """The dialect of that name, "CUDA" or "OpenCL", in any case. Raises ValueError for another."""
-    found = [one for one in DIALECTS.values() if isinstance(name, str) and one.name.lower() == name.lower()]
+    """The dialect of that name, "CUDA" or "OpenCL", in any case. Raises ValueError for another.
+
+    Its module is loaded then, since the other's package may be broken. Raises `needs.Missing` where its own is.
+    """
+    found = [one for one in DIALECTS if isinstance(name, str) and one.lower() == name.lower()]
     if not found:
         raise ValueError(f"there is no dialect {told(name)}; there are: {', '.join(DIALECTS)}.")
-    return found[0]
+    return getattr(importlib.import_module(f".{found[0].lower()}", __package__), found[0].upper())
 
 
 def dialects(names: str | Iterable[str] | None) -> list[Dialect]:
     """The dialects of those names, or of one; None takes all. Raises ValueError for other names."""
-    return [*DIALECTS.values()] if names is None else [dialect(name) for name in some("dialects", names)]
+    return [dialect(name) for name in (DIALECTS if names is None else some("dialects", names))]

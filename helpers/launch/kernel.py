@@ -12,6 +12,7 @@ from .contestant import Contestant
 from .operands import GUARD, OnDevice, as_placed, refuse_another_shape, refuse_beyond_host
 
 OCLGRIND_LIMIT = 128**3  # multiply-adds that Oclgrind does in some seconds
+BUILT = {}  # {(source, *options): binary} of what another process has built for this one, on the same device
 
 
 class Kernel(Contestant):

@@ -9,25 +9,23 @@ import time
 from collections.abc import Callable, Iterator
 
 import numpy as np
-import pyopencl as cl
-from pyopencl.characterize import has_src_build_cache
 
-from .. import devices, ladder
+from .. import devices, ladder, needs
 from ..arguments import told
 from ..devices import Device
 from ..errors import KernelError, quoted
 from . import operands
 from .contestant import Backend, Work
-from .kernel import Kernel, no_room
+from .kernel import BUILT, Kernel, no_room
 from .resolve import Dialect
+
+with needs.loading("pyopencl"):
+    import pyopencl as cl
+    from pyopencl.characterize import has_src_build_cache
 
 
 def opencl_kernel(
-    step: str,
-    device: str | Device | None = None,
-    *,
-    like: str | None = None,
-    **given: int,
+    step: str, device: str | Device | None = None, *, like: str | None = None, **given: int
 ) -> "OpenCLKernel":
     """Build the OpenCL kernel of that step: k(A, B) -> C.
 
@@ -180,7 +178,6 @@ def aligned(nbytes):
 
 TRIED = set()  # what has been built in a child: (source, step, device, parameters)
 first_build = None  # builds a learner's source there, in `sandbox`: helpers/__init__.py sets it, which knows both
-BUILT = {}  # {(source, *options): binary} of what another process has built for this one, on the same device
 
 
 def program(context, source, *options):

@@ -5,6 +5,7 @@
 #define floatv JOIN(float, VW)
 #define vloadv JOIN(vload, VW)
 #define vstorev JOIN(vstore, VW)
+// Unrolled: an array that a loop indexes is not kept in registers.
 #define EACH(i, n) _Pragma("unroll") for (int i = 0; i < n; i++)
 
 // The first n of VW floats, each so far `apart` from the one before, and zeros for the others.
@@ -24,14 +25,17 @@ void column(const int M, const int N, const int K,
     floatv acc[TM];
     EACH(i, TM) acc[i] = 0.0f;
 
-    // 1. The lanes run along K, so rows of A come in as they lie. Each of their numbers is used once: nothing is packed.
+    // 1. The lanes run along K, as rows of A lie. Each number is used once: nothing is packed.
     for (int k = 0; k < whole; k += VW) {
         const floatv b_reg = vloadv(0, B + k);
         EACH(i, TM) acc[i] = fma(vloadv(0, A + (row0 + i) * K + k), b_reg, acc[i]);
     }
     for (int k = whole; k < K; k += VW) {
         const floatv b_reg = load_some(B + k * N + col, N, K - k);
-        EACH(i, TM) acc[i] = fma(load_some(A + (row0 + i) * K + k, 1, i < rows ? K - k : 0), b_reg, acc[i]);
+        EACH(i, TM) {
+            const floatv a_reg = load_some(A + (row0 + i) * K + k, 1, i < rows ? K - k : 0);
+            acc[i] = fma(a_reg, b_reg, acc[i]);
+        }
     }
     // 2. Sum the lanes of each row.
     EACH(i, TM) if (i < rows) {

@@ -1,10 +1,12 @@
 // packed: C = A @ B, row-major float32, for a CPU; a work-item alone computes BM rows x STRIPS * BN columns of C.
 // Launch: work-groups of one work-item, one for each such tile. VW floats fill one vector register.
+// Its kernel has 59 lines: a CPU has no neighbours that share the work of packing, so it stands here.
 #define JOIN_(a, b) a##b
 #define JOIN(a, b) JOIN_(a, b)
 #define floatv JOIN(float, VW)
 #define vloadv JOIN(vload, VW)
 #define vstorev JOIN(vstore, VW)
+// Unrolled: an array that a loop indexes is not kept in registers.
 #define EACH(i, n) _Pragma("unroll") for (int i = 0; i < n; i++)
 #define PANEL (TN * VW)
 #define ONCE (BM == TM)  // a single patch has all rows of the tile, and uses its piece of B only once
@@ -43,38 +45,41 @@ void packed(const int M, const int N, const int K,
         const int depth = min(BK, K - k0), whole = (depth + STEP - 1) / STEP * STEP;
         for (int col0 = left; col0 < right; col0 += BN) {
             const int columns = min(BN, right - col0);
-            // 1. Pack BK rows of B into panels: what is used in sequence lies in sequence. Not if it is used only once.
+            // 1. Pack BK rows of B into panels, in the order of use; not if used only once.
             for (int k = 0; !ONCE && k < depth; k++)
                 for (int c = 0; c < columns; c += PANEL)
-                    EACH(j, TN)
-                        Bs[c / PANEL][k][j] = load_some(B + (k0 + k) * N + col0 + c + j * VW, columns - c - j * VW);
+                    EACH(j, TN) {
+                        __global const float *from = B + (k0 + k) * N + col0 + c + j * VW;
+                        Bs[c / PANEL][k][j] = load_some(from, columns - c - j * VW);
+                    }
 
             // 2. Zeros below the last row, so that part 5 may take STEP rows at a time.
             for (int k = depth; k < whole; k++)
                 for (int c = 0; c < columns; c += PANEL) EACH(j, TN) Bs[c / PANEL][k][j] = 0.0f;
 
             for (int r = 0; r < rows; r += TM) {
-                // 3. TM rows of A, in place or copied, a vector of each in turn. (Below C, the last row again.)
+                // 3. TM rows of A, in place or copied by vectors. (Below C, the last row again.)
                 __global const float *a[TM];
                 EACH(i, TM) a[i] = A + (row0 + min(r + i, rows - 1)) * K + k0;
                 for (int k = 0; COPIED && k < depth; k += VW)
                     EACH(i, TM) As[k / VW][i] = load_some(a[i] + k, depth - k);
 
                 for (int c = 0; c < columns; c += PANEL) {
-                    // 4. A patch of TM x TN vectors, all in registers, begins with what the earlier rounds put into C.
+                    // 4. A patch of TM x TN vectors, in registers, begins with what C has by now.
                     __global float *to = C + (row0 + r) * N + col0 + c;
                     floatv acc[TM][TN];
                     EACH(i, TM) EACH(j, TN)
                         acc[i][j] = k0 > 0 ? load_some(to + i * N + j * VW, HERE(i, j)) : 0.0f;
 
-                    // 5. Add the outer products, with vectors: one number of A, in every lane, times each vector of B.
+                    // 5. Add outer products: a number of A, in every lane, times each vector of B.
                     for (int k = 0; k < whole; k += STEP) EACH(v, STEP) {
                         floatv b_reg[TN];
                         EACH(j, TN) b_reg[j] = ONCE
                             ? load_some(B + (k0 + k) * N + col0 + c + j * VW, columns - c - j * VW)
                             : Bs[c / PANEL][k + v][j];
                         EACH(i, TM) {
-                            const floatv a_reg = COPIED ? copy[k / VW * TM * VW + i * VW + k % VW + v] : a[i][k];
+                            const floatv a_reg = COPIED
+                                ? copy[k / VW * TM * VW + i * VW + k % VW + v] : a[i][k];
                             EACH(j, TN) acc[i][j] = fma(a_reg, b_reg[j], acc[i][j]);
                         }
                     }

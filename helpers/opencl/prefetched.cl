@@ -1,5 +1,6 @@
 // prefetched: C = A @ B, row-major float32; brings the next tile while it multiplies this one, a compact patch a warp.
 // Launch: work-group (lanes of a warp, warps), one work-group for BM rows x BN columns of C.
+// Its kernel has 56 lines, since it has two tiles of each and says which lane has which fours.
 #define LANES_Y (WM / TM)
 #define LANES_X (WN / TN)
 #define LANES (LANES_Y * LANES_X)
@@ -18,7 +19,8 @@ float4 four(__global const float *X, const int rows, const int columns, const in
     if (row >= rows || col >= columns) return (float4)(0.0f);
     __global const float *x = X + row * columns + col;
     if (columns % 4 == 0) return *(__global const float4 *)x;
-    return (float4)(x[0], col + 1 < columns ? x[1] : 0.0f, col + 2 < columns ? x[2] : 0.0f, col + 3 < columns ? x[3] : 0.0f);
+    return (float4)(x[0], col + 1 < columns ? x[1] : 0.0f,
+                    col + 2 < columns ? x[2] : 0.0f, col + 3 < columns ? x[3] : 0.0f);
 }
 
 // This work-item's fours of the tiles that begin at k0.
@@ -40,8 +42,8 @@ void prefetched(const int M, const int N, const int K,
     __local float4 Bs[2 * BK][BN / 4];
     const int lane = get_local_id(0), warp = get_local_id(1), item = warp * LANES + lane;
     const int row0 = get_group_id(1) * BM, col0 = get_group_id(0) * BN;
-    // LANES work-items, on a GPU a warp, own a patch of WM x WN. Rows and columns come in fours: ty, tx count
-    // those. Lanes n, n ^ 1 share columns, n, n ^ 2 rows: half as many wavefronts.
+    // LANES work-items, on a GPU a warp, own a patch of WM x WN. Rows and columns come in fours,
+    // counted by ty, tx. Lanes n, n ^ 1 share columns, n, n ^ 2 rows: half the wavefronts.
     const int y = PAIRS ? lane % 2 + lane / (2 * LANES_X) * 2 : lane % LANES_Y;
     const int x = PAIRS ? lane / 2 % LANES_X : lane / LANES_Y;
     const int ty = warp / (BN / WN) * (WM / 4) + y, tx = warp % (BN / WN) * (WN / 4) + x;
@@ -81,7 +83,8 @@ void prefetched(const int M, const int N, const int K,
     }
     for (int i = 0; i < TM; i++)
         for (int j = 0; j < TN / 4; j++) {
-            const int row = row0 + (ty + i / 4 * LANES_Y) * 4 + i % 4, col = col0 + (tx + j * LANES_X) * 4;
+            const int row = row0 + (ty + i / 4 * LANES_Y) * 4 + i % 4;
+            const int col = col0 + (tx + j * LANES_X) * 4;
             const float sums[4] = {acc[i][j].s0, acc[i][j].s1, acc[i][j].s2, acc[i][j].s3};
             for (int v = 0; v < 4; v++)
                 if (row < M && col + v < N) C[row * N + col + v] = sums[v];

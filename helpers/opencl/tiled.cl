@@ -12,7 +12,7 @@ void tiled(const int M, const int N, const int K,
 
     float acc = 0.0f;
     for (int k0 = 0; k0 < K; k0 += TILE) {
-        // 1. Everyone stages one element of each tile, outside the matrix a zero; beyond K, 0 x 0 adds nothing.
+        // 1. Everyone stages one element of each tile; outside the matrix, zeros add nothing.
         As[ty][tx] = (row < M && k0 + tx < K) ? A[row * K + k0 + tx] : 0.0f;
         Bs[ty][tx] = (k0 + ty < K && col < N) ? B[(k0 + ty) * N + col] : 0.0f;
 
@@ -20,7 +20,6 @@ void tiled(const int M, const int N, const int K,
         barrier(CLK_LOCAL_MEM_FENCE);
 
         // 3. TILE products from local memory.
-        #pragma unroll 16
         for (int k = 0; k < TILE; k++)
             acc += As[ty][k] * Bs[k][tx];
 

@@ -15,7 +15,8 @@ float4 four(__global const float *X, const int rows, const int columns, const in
     if (row >= rows || col >= columns) return (float4)(0.0f);
     __global const float *x = X + row * columns + col;
     if (columns % 4 == 0) return *(__global const float4 *)x;
-    return (float4)(x[0], col + 1 < columns ? x[1] : 0.0f, col + 2 < columns ? x[2] : 0.0f, col + 3 < columns ? x[3] : 0.0f);
+    return (float4)(x[0], col + 1 < columns ? x[1] : 0.0f,
+                    col + 2 < columns ? x[2] : 0.0f, col + 3 < columns ? x[3] : 0.0f);
 }
 
 // This work-item's fours of the tiles that begin at k0.
@@ -33,8 +34,7 @@ void vectorized(const int M, const int N, const int K,
                 __global const float *A, __global const float *B, __global float *C)
 {
     // Transposed: a work-item's rows lie side by side. 4 wider: stores have no bank conflicts.
-    __local float4 As[BK][BM / 4 + 1];
-    __local float4 Bs[BK][BN / 4];
+    __local float4 As[BK][BM / 4 + 1], Bs[BK][BN / 4];
     const int tx = get_local_id(0), ty = get_local_id(1), item = ty * THREADS_X + tx;
     const int row0 = get_group_id(1) * BM, col0 = get_group_id(0) * BN;
     float4 a_new[A_FOURS], b_new[B_FOURS], acc[TM][TN / 4];
@@ -73,7 +73,8 @@ void vectorized(const int M, const int N, const int K,
     }
     for (int i = 0; i < TM; i++)
         for (int j = 0; j < TN / 4; j++) {
-            const int row = row0 + (ty + i / 4 * THREADS_Y) * 4 + i % 4, col = col0 + (tx + j * THREADS_X) * 4;
+            const int row = row0 + (ty + i / 4 * THREADS_Y) * 4 + i % 4;
+            const int col = col0 + (tx + j * THREADS_X) * 4;
             const float sums[4] = {acc[i][j].s0, acc[i][j].s1, acc[i][j].s2, acc[i][j].s3};
             for (int v = 0; v < 4; v++)
                 if (row < M && col + v < N) C[row * N + col + v] = sums[v];

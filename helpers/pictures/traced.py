@@ -138,10 +138,10 @@ def picture_addresses(k: Kernel, M: int, N: int, K: int) -> Picture:
 
 @look
 def picture_banks(width: int) -> Picture:
-    """Where a warp's first store into a turned tile goes: thread numbers by bank, a line of boxes for each round.
+    """Where a warp's first store into a transposed tile goes: thread numbers by bank, a line of boxes for each round.
 
     As page 09's kernel does it: thread t has four numbers of row t // 2 of A, from column 4 (t % 2) on. The first of
-    them goes to that row of the turned tile, which is `width` words long. Raises ValueError for rows that are too
+    them goes to that row of the transposed tile, which is `width` words long. Raises ValueError for rows that are too
     short.
     """
     if not isinstance(width, int | np.integer) or width < WARP // 2:
@@ -225,7 +225,7 @@ def tiles_of(k, thread):
         writers[name] = dict(zip(cells(written, width), written["thread"].tolist(), strict=True))
         read[name] = set(cells(run.where(array=name, thread=number, writes=False), width))
     rows_owned = {row for (row, _), writer in writers["C"].items() if writer == number}
-    if {row for row, _ in read["As"]} != rows_owned:  # a turned tile is drawn as it stands in A
+    if {row for row, _ in read["As"]} != rows_owned:  # a transposed tile is drawn as it stands in A
         read["As"] = {cell[::-1] for cell in read["As"]}
         writers["As"] = {cell[::-1]: writer for cell, writer in writers["As"].items()}
     return {name: read[name] for name in ("As", "Bs")}, writers, number

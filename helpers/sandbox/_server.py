@@ -22,12 +22,15 @@ from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 
-from ..launch import KernelError, cuda, opencl  # noqa: F401, what builds kernels, for all children
+from ..launch import DIALECTS, KernelError, dialect
 from ..launch.operands import leave_guards_out
 from ._limits import limit_this_process
 from .findings import Finding
 
 LONGEST = 1_000_000  # bytes of an order
+for name in DIALECTS:  # what builds kernels, for all children
+    with suppress(ImportError):
+        dialect(name)
 
 
 def serve(listener: int, place: str) -> None:

@@ -3,7 +3,6 @@
 OpenCL kernels run under Oclgrind, CUDA kernels on the PTX machine, whatever GPU there is.
 """
 
-import os
 import pickle
 import re
 import signal
@@ -145,7 +144,7 @@ def prepare(compiler: bool) -> None:
 
 def child_environment(compiler):
     """This process's environment variables but the user's for Oclgrind, and what its children need beside them."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("OCLGRIND_")} | {
+    return devices.drivers.without_oclgrinds() | {
         "PYTHONPATH": devices.python_path(),
         "PYTHONSAFEPATH": "1",  # a learner's file may be called like a module of Python's
         "PYOPENCL_NO_CACHE": "1",  # a child that is ended while it holds the cache's lock would leave it locked

@@ -9,10 +9,10 @@ from types import FunctionType
 
 import cloudpickle
 
-from ..launch import DIALECTS, Kernel
+from ..launch import Kernel, dialect
 from ..launch.cuda_source import came_as_text
+from ..launch.kernel import BUILT
 from ..launch.numba_internals import is_jitted, plain_function, told_to_jit
-from ..launch.opencl import BUILT
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Job:
         if self.text:
             name, lines = self.text
             linecache.cache[name] = len(lines), None, lines, name
-        return DIALECTS[self.dialect].build(self.kernel, self.device, like=self.like, **self.parameters)
+        return dialect(self.dialect).build(self.kernel, self.device, like=self.like, **self.parameters)
 
 
 def portable(k):

@@ -52,7 +52,17 @@ def let_numba_load() -> None:
             "NUMBA_ENABLE_CUDASIM=1 has made Numba load its simulator, which compiles no CUDA kernel. "
             "Unset it, and start Python anew."
         )
+    once_imported("numba.core.config", f"{__name__}:ignore_simulator")
     once_imported("numba", f"{__name__}:keep_row_stack")
+
+
+def ignore_simulator() -> None:
+    """Let Numba take no notice of NUMBA_ENABLE_CUDASIM, which it reads again whenever it compiles."""
+    from numba.core import config
+
+    reload = config.reload_config
+    config.reload_config = lambda: (os.environ.pop("NUMBA_ENABLE_CUDASIM", None), reload())
+    config.reload_config()
 
 
 def keep_row_stack() -> None:

@@ -1,9 +1,11 @@
 """PTX of LLVM's text, by the back end for NVIDIA's GPUs that llvmlite brings: no GPU, and no software of NVIDIA's."""
 
+import contextlib
 import functools
 import re
 
-import llvmlite.binding as llvm
+with contextlib.suppress(ImportError, OSError):  # where it is broken, Numba says so, and who runs no CUDA goes on
+    import llvmlite.binding as llvm
 
 TRIPLE = "nvptx64-nvidia-cuda"
 
@@ -166,7 +168,7 @@ def compiled(modules: tuple[str, ...], level: int, arch: str) -> str:
     return machine.emit_assembly(module)
 
 
-def linked(modules: tuple[str, ...]) -> llvm.ModuleRef:
+def linked(modules: tuple[str, ...]) -> "llvm.ModuleRef":
     """One module of some texts that belong together. Raises RuntimeError for what is no text of LLVM's."""
     ready()
     module = llvm.parse_assembly(as_llvm_takes_it(modules[0]))
@@ -175,7 +177,7 @@ def linked(modules: tuple[str, ...]) -> llvm.ModuleRef:
     return module
 
 
-def optimise(module: llvm.ModuleRef, target: llvm.TargetMachine, level: int) -> None:
+def optimise(module: "llvm.ModuleRef", target: "llvm.TargetMachine", level: int) -> None:
     """Let LLVM's optimiser, at a level of 0 to 3, change a module for a machine. Raises RuntimeError for a bad one."""
     module.verify()
     if hasattr(llvm, "create_pass_builder"):

@@ -1,7 +1,7 @@
 """Ladders of matrix products that others measured and published, each with its source: published.toml has them.
 
-Most are of one set of kernels, SGEMM_CUDA's. What those ask of a GPU was counted from their code;
-published_counts.json keeps the numbers, not the code. h200_counts.json has those of the course's kernels of 2026-11-26.
+Most are of one set of kernels, SGEMM_CUDA's; an H200's is of the course's kernels of 2026-11-26. What they ask of a GPU
+was counted from their code; published_counts.json keeps the numbers, not the code.
 """
 
 from dataclasses import dataclass, field, replace
@@ -15,8 +15,6 @@ from .prediction import Prediction, predict
 PUBLISHED = read_toml("published.toml")
 SIZE = PUBLISHED["size"]  # M = N = K of all of them
 SIZES = PUBLISHED["sizes"]  # the parameters of each step's kernel there
-THEIRS = Path(__file__).with_name("published_counts.json")
-ON_H200 = Path(__file__).with_name("h200_counts.json")
 
 
 @dataclass(frozen=True)
@@ -25,7 +23,7 @@ class Ladder:
 
     Its products are float32, with M = N = K = `SIZE`. `fitted`: whether the model's one number was chosen by it, too.
     `tried`: {change: GFLOP/s}, of its vectorized kernel with other places in shared memory. `at`: cycles a second of
-    a locked clock. `ran`: {step: name in h200_counts.json} of the kernels that ran, where SGEMM_CUDA's did not.
+    a locked clock. `ran`: {step: name in published_counts.json} of the kernels that ran, where SGEMM_CUDA's did not.
     """
 
     gpu: str
@@ -47,8 +45,7 @@ class Ladder:
         """The `Prediction` for the kernel that ran there, on that GPU; on the ladder's own where none is given."""
         gpu = known(gpu or self.gpu)
         gpu = replace(gpu, clock=self.at) if self.at else gpu
-        counts = on_h200()[self.ran[step]] if self.ran else theirs()[step, arch_of(gpu)]
-        return predict(counts, gpu, SIZE, SIZE, SIZE, by_rows=step == "naive")
+        return predict(theirs()[self.ran.get(step, step), arch_of(gpu)], gpu, SIZE, SIZE, SIZE, by_rows=step == "naive")
 
     def clock(self) -> float | None:
         """Cycles a second at which its naive rung is predicted as it was measured; None without such a rung."""
@@ -63,11 +60,5 @@ COUNTERS = PUBLISHED["counters"]  # what others' counters said of such kernels
 
 @cache
 def theirs():
-    """The `Counts` of SGEMM_CUDA's kernels: {(step, arch): Counts}."""
-    return read_counts(THEIRS)
-
-
-@cache
-def on_h200():
-    """The `Counts` of the kernels that an H200 ran: {kernel: Counts}, such as that of "tiled with TILE=16"."""
-    return {name: counts for (name, _), counts in read_counts(ON_H200).items()}
+    """The `Counts` of what ran: {(step, arch): Counts}; of the course's kernels, such as "tiled with TILE=16"."""
+    return read_counts(Path(__file__).with_name("published_counts.json"))

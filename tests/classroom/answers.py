@@ -111,9 +111,7 @@ C[row * N + col] = acc;
 """,
     },
     "04.1": {
-        "while": {
-            "for k in range(0, A.shape[1], TPB):": "k = -TPB\n    while k + TPB < B.shape[0]:\n        k += TPB",
-        },
+        "while": {"for k in range(0, A.shape[1], TPB):": "k = -TPB\n    while k + TPB < B.shape[0]:\n        k += TPB"},
         "one round more": {"A.shape[1], TPB": "A.shape[1] + TPB, TPB"},  # of zeros: the page says that it is slower
     },
     "04.2": {

@@ -142,13 +142,7 @@ def run(source, namespace, name):
 def every(answers, pages, few):
     """A parameter for each answer to the exercises of these pages; all but a few for each exercise are of the bulk."""
     return [
-        pytest.param(
-            label,
-            name,
-            answer,
-            id=f"{label} {name}",
-            marks=[pytest.mark.bulk] * (number >= few),
-        )
+        pytest.param(label, name, answer, id=f"{label} {name}", marks=[pytest.mark.bulk] * (number >= few))
         for label in answers
         if label[:2] in pages
         for number, (name, answer) in enumerate(answers[label].items())

@@ -207,7 +207,7 @@ def test_a_file_names_the_device_and_no_machine(tmp_path):
     text = write_results([made()], tmp_path, note="a test").read_text()
     stored = json.loads(text)
     assert list(stored) == ["device", "cpu", "date", "system", "drivers", "versions", "note", "boards"]
-    assert stored["system"].split()[0] == platform.system() and stored["drivers"] == results.drivers()
+    assert stored["system"].split()[0] == platform.system() and stored["drivers"] == results.made_now("")["drivers"]
     [board] = stored["boards"]
     assert board["missing"] == ["PyTorch"] and board["made"]["run"] == "" and len(board["contestants"]) == 3
     assert board["contestants"][2] | {"gflops": None} == {
@@ -344,11 +344,11 @@ def played(monkeypatch):
         table = {}
         for name, one in found.items():
             table[name] = types.SimpleNamespace(
-                source_of=recording.DIALECTS[name].source_of,
+                source_of=recording.dialect_called(name).source_of,
                 device=lambda step, asked, one=one: one,
                 build=lambda step, name=name: (step, name),
             )
-        monkeypatch.setattr(recording, "DIALECTS", table)
+        monkeypatch.setattr(recording, "dialect_called", table.__getitem__)
         monkeypatch.setattr(devices, "cuda_device", lambda: found["CUDA"])
         monkeypatch.setattr(devices, "opencl_device", lambda *_: found["OpenCL"])
         monkeypatch.setattr(recording, "check", lambda k, shapes=None: done.append(("check", *k, shapes)) or True)

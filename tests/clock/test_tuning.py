@@ -16,7 +16,7 @@ from helpers import devices, ladder, opencl_kernel, tune
 from helpers.clock import Comparison, Timing, tuning
 from helpers.clock.contests import ROUNDS, ladder_kernels
 from helpers.clock.tuning import rates, search
-from helpers.launch import DIALECTS
+from helpers.launch import dialect
 from helpers.launch.resolve import Dialect
 
 DEVICE = devices.opencl_device()
@@ -115,7 +115,7 @@ def test_points_that_failed_are_told_with_the_first_reason():
 
 
 def test_where_no_point_is_right_nothing_is_found(monkeypatch):
-    right = DIALECTS["OpenCL"].source_of("tiled")
+    right = dialect("OpenCL").source_of("tiled")
     monkeypatch.setattr(Dialect, "source_of", lambda self, name: right.replace("acc = 0.0f", "acc = 1.0f"))
     found = tune("tiled", **SMALL)
     assert {why for *_, why in found.tried} == {"wrong numbers"} and found.best == found.default
@@ -146,7 +146,7 @@ def test_what_was_not_ahead_in_every_round_is_not_taken(rounds):
 
 
 def test_a_point_that_is_wrong_or_does_not_build_is_never_the_best(monkeypatch):
-    right = DIALECTS["OpenCL"].source_of("tiled")
+    right = dialect("OpenCL").source_of("tiled")
     # With tiles of 8, one element of C is wrong, and there is no kernel at all with tiles of 16.
     sums = "float acc = TILE == 8 && row == 1 && col == 2;\n#if TILE == 16\n    no such thing;\n#endif"
     planted = right.replace("float acc = 0.0f;", sums)
@@ -290,7 +290,7 @@ def test_defaults_that_are_the_fastest_stay_without_a_second_contest(rounds, mon
 
 def test_a_search_in_a_thread_leaves_the_process_its_folder_and_its_output(rounds, monkeypatch, tmp_path, capsys):
     rounds(1.5)
-    right = DIALECTS["OpenCL"].source_of("tiled")
+    right = dialect("OpenCL").source_of("tiled")
     planted = right.replace("float acc = 0.0f;", "float acc = 0.0f;\n#if TILE == 8\n    no such thing;\n#endif")
     monkeypatch.setattr(Dialect, "source_of", lambda self, name: planted)
     (tmp_path / "here").mkdir()

@@ -72,70 +72,34 @@ def digits_by_halving(share):
 
 
 RIGHT = {
-    "multiply_adds": [
-        lambda M, N, K: sum(1 for _ in itertools.product(range(M), range(N), range(K))),
-    ],
-    "size_at_the_ridge": [
-        lambda ridge: np.float64(ridge) / (2 / 12),
-    ],
+    "multiply_adds": [lambda M, N, K: sum(1 for _ in itertools.product(range(M), range(N), range(K)))],
+    "size_at_the_ridge": [lambda ridge: np.float64(ridge) / (2 / 12)],
     "sectors_touched": [
-        lambda stride: len({byte // 32 for i in range(32) for byte in range(4 * i * stride, 4 * i * stride + 4)}),
+        lambda stride: len({byte // 32 for i in range(32) for byte in range(4 * i * stride, 4 * i * stride + 4)})
     ],
-    "summa_seconds": [
-        summa_of(bytes=lambda n, side, panels: 2 * 4 * (n / side) * (n - n / side)),
-    ],
-    "may_lead": [
-        lambda *ends: 3 - sum(any(low > high for low in ends[::2]) for high in ends[1::2]),
-    ],
-    "fewest_digits": [
-        digits_by_halving,
-    ],
-    "shared_words": [
-        lambda WM, WN, held: Fraction(WM + WN, WM * WN * held),
-    ],
-    "wide_requests": [
-        lambda M, N, K, BM, BN, size: (M // BM) * (N // BN) * (K * BM + K * BN) * size / 16 / 32,
-    ],
-    "largest_side": [
-        side_by_counting,
-    ],
-    "blocks_by_registers": [
-        lambda registers, warps: 256 // (ceil_div(registers, 8) * warps),
-    ],
-    "busiest": [
-        lambda f, r, i, fl, ll: np.max([np.float64(32 * f) / fl, 32 * r / ll, i / 4]),
-    ],
-    "idle": [
-        lambda work, wait, blocks: math.prod([wait / (work + wait)] * blocks),
-    ],
-    "on_my_card": [
-        lambda sms, clock: 2 * 2048**3 / 1e9 / tiled_on(gpu_like("RTX 4090", sms=sms, clock=clock)).seconds,
-    ],
-    "fits": [
-        lambda BM, BN, BK, TM, TN: int(BM // TM * (BN // TN) <= 1024 and BK * (2 * BM + 8 + 2 * BN) * 4 <= 49152),
-    ],
-    "fewest_sums": [
-        lambda cycles, starts: len([None for _ in range(cycles) for _ in range(starts)]),
-    ],
-    "waiting": [
-        waiting_in_steps,
-    ],
-    "lucky": [
-        lambda kernels, rounds: Fraction(kernels, 1 << rounds),
-    ],
-    "instructions": [
-        lambda columns, lanes: columns - (lanes - 1) * (columns // lanes),
-    ],
-    "ahead": [
-        lambda mine, theirs: len(theirs) > 8 and min(np.array(theirs) / np.array(mine)) > 1.05,
-    ],
+    "summa_seconds": [summa_of(bytes=lambda n, side, panels: 2 * 4 * (n / side) * (n - n / side))],
+    "may_lead": [lambda *ends: 3 - sum(any(low > high for low in ends[::2]) for high in ends[1::2])],
+    "fewest_digits": [digits_by_halving],
+    "shared_words": [lambda WM, WN, held: Fraction(WM + WN, WM * WN * held)],
+    "wide_requests": [lambda M, N, K, BM, BN, size: (M // BM) * (N // BN) * (K * BM + K * BN) * size / 16 / 32],
+    "largest_side": [side_by_counting],
+    "blocks_by_registers": [lambda registers, warps: 256 // (ceil_div(registers, 8) * warps)],
+    "busiest": [lambda f, r, i, fl, ll: np.max([np.float64(32 * f) / fl, 32 * r / ll, i / 4])],
+    "idle": [lambda work, wait, blocks: math.prod([wait / (work + wait)] * blocks)],
+    "on_my_card": [lambda sms, clock: 2 * 2048**3 / 1e9 / tiled_on(gpu_like("RTX 4090", sms=sms, clock=clock)).seconds],
+    "fits": [lambda BM, BN, BK, TM, TN: int(BM // TM * (BN // TN) <= 1024 and BK * (2 * BM + 8 + 2 * BN) * 4 <= 49152)],
+    "fewest_sums": [lambda cycles, starts: len([None for _ in range(cycles) for _ in range(starts)])],
+    "waiting": [waiting_in_steps],
+    "lucky": [lambda kernels, rounds: Fraction(kernels, 1 << rounds)],
+    "instructions": [lambda columns, lanes: columns - (lanes - 1) * (columns // lanes)],
+    "ahead": [lambda mine, theirs: len(theirs) > 8 and min(np.array(theirs) / np.array(mine)) > 1.05],
     "greatest_share": [
-        lambda M, N, K, flops, bandwidth: min(1, M * N * K / (2 * (M * K + K * N + M * N)) * bandwidth / flops),
+        lambda M, N, K, flops, bandwidth: min(1, M * N * K / (2 * (M * K + K * N + M * N)) * bandwidth / flops)
     ],
     "least_seconds": [
         lambda M, N, K, flops, bandwidth: np.maximum(
             2 * (M * N * K) / flops, sum((M * K, K * N, M * N)) / (bandwidth / 4)
-        ),
+        )
     ],
 }
 
@@ -177,11 +141,7 @@ def seconds(flop=lambda M, N, K: 2 * M * N * K, numbers=lambda M, N, K: M * K + 
 
 
 WRONG = {
-    "multiply_adds": [
-        lambda M, N, K: M**3,
-        lambda M, N, K: M * N * min(K, 7),
-        lambda M, N, K: M * N * max(M, N, K),
-    ],
+    "multiply_adds": [lambda M, N, K: M**3, lambda M, N, K: M * N * min(K, 7), lambda M, N, K: M * N * max(M, N, K)],
     "size_at_the_ridge": [
         lambda ridge: 6 * int(ridge),
         lambda ridge: Decimal("NaN"),

@@ -8,7 +8,7 @@ from classroom.answers import ASK_A, ASK_B, MULTIPLIES, STAGES_B, STORES, TURNED
 from helpers import check, cuda_kernel, opencl_kernel, with_part
 from helpers.exercises import check_loads, loads
 from helpers.exercises.prefetching import asked_early, double_buffered, judge_prefetching
-from helpers.exercises.wide_loads import judge_turned, turned
+from helpers.exercises.wide_loads import judge_transposed, transposed
 from helpers.launch import KernelError
 
 SUMS = """
@@ -31,7 +31,7 @@ def elsewhere(test, there, anywhere):
     [
         (lambda: check_loads(tiled(SUMS.replace("if row", "if N != 16 and row") + "k0 += TILE")), "16 x 16 x 16"),
         (lambda: check_loads(tiled(f"{SUMS_IN_C} * B[k * N + col];", opencl_kernel, "OpenCL")), "16 x 16 x 16"),
-        (lambda: judge_turned(turned(elsewhere("M == N == K == 4", TURNS, SUMS), 0)), "4 x 4 x 4"),
+        (lambda: judge_transposed(transposed(elsewhere("M == N == K == 4", TURNS, SUMS), 0)), "4 x 4 x 4"),
         (
             lambda: judge_prefetching(double_buffered(elsewhere("N == 4 and K == 12", EARLY, f"{SUMS}k0 += TILE\n"))),
             "4 x 4 x 12",
@@ -73,7 +73,7 @@ def test_what_is_no_shape_or_no_padding_is_refused_before_anything_runs():
     with pytest.raises(ValueError, match="0"):
         check_loads(cuda_kernel("tiled", TILE=4), 16, 0, 16)
     with pytest.raises(ValueError, match="pad=-1 is no number of words"):
-        turned("pass", -1)
+        transposed("pass", -1)
     with pytest.raises(ValueError, match="is not launched like tiled"):
         judge_prefetching(cuda_kernel("naive"))
 

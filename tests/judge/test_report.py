@@ -33,15 +33,14 @@ def test_what_took_too_long_is_no_cross_and_says_where_it_was_right():
 
 
 def test_a_wrong_one_tells_three_findings_with_their_lines():
-    found = [
-        Finding("race", "two threads", (1, 2)),
-        Finding("hang", "why?"),
-        Finding("zeros", "all."),
-        Finding("last", ""),
-    ]
-    assert repr(Report("k", tuple(found), 1, SOURCE)) == (
-        "✗ k is wrong.\n  race: two threads.\n       1 | first\n       2 | second\n  hang: why?\n  zeros: all."
-    )
+    race, *others = Finding("race", "two threads", (1, 2)), Finding("hang", "why?"), Finding("zeros", "all.")
+    said = "✗ k is wrong.\n  race: two threads.\n       1 | first\n       2 | second\n  hang: why?\n  zeros: all."
+    assert repr(Report("k", (race, *others, Finding("last", "")), 1, SOURCE)) == said
+
+
+def test_a_wrong_one_in_which_nobody_looked_for_races_says_so():
+    found = repr(Report("k", (Finding("out of bounds", "a guard"),), 1, not_looked_for=("races",)))
+    assert found.endswith("\n  (not looked for here: races, which may be the cause: python -m helpers doctor)")
 
 
 def test_a_line_that_the_source_does_not_have_is_left_out():

@@ -5,6 +5,7 @@ from itertools import product
 import pytest
 
 from helpers import opencl_kernel
+from helpers.instruments import noted
 from helpers.instruments.noted import noted_launch
 from helpers.judge import stores
 from helpers.judge.stores import can_be_noted, overlap, overlap_noted
@@ -95,7 +96,7 @@ def shifted(TILE):
 def test_on_a_device_three_blocks_a_side_are_looked_at(monkeypatch):
     asked = []
     monkeypatch.setattr(
-        stores, "noted_launch", lambda k, A, B, **how: asked.append((A.shape, B.shape)) or noted_launch(k, A, B, **how)
+        noted, "noted_launch", lambda k, A, B, **how: asked.append((A.shape, B.shape)) or noted_launch(k, A, B, **how)
     )
     [finding] = overlap_noted(shifted(3))
     assert asked == [((7, 2), (2, 7))]
@@ -113,5 +114,5 @@ def test_a_tile_of_more_accesses_than_are_noted_and_a_source_that_takes_no_notes
     def refuses(*_, **how):
         raise KernelError("no notes")
 
-    monkeypatch.setattr(stores, "noted_launch", refuses)
+    monkeypatch.setattr(noted, "noted_launch", refuses)
     assert overlap_noted(shifted(3)) == []

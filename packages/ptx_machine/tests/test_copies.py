@@ -32,12 +32,7 @@ KERNEL = """.version 8.0
 """
 READ_OWN, READ_OTHER = (f"ld.shared.v4.b32 {{%r10, %r11, %r12, %r13}}, [%r{n}];" for n in (4, 6))
 COPY = "cp.async.cg.shared.global [%r4], [%rd1], 16;"
-COMMIT, WAIT, ALL, BARRIER = (
-    "cp.async.commit_group;",
-    "cp.async.wait_group 0;",
-    "cp.async.wait_all;",
-    "bar.sync 0;",
-)
+COMMIT, WAIT, ALL, BARRIER = ("cp.async.commit_group;", "cp.async.wait_group 0;", "cp.async.wait_all;", "bar.sync 0;")
 
 
 def copied(*lines, shared=64 * 16 * 2):
@@ -152,11 +147,7 @@ def test_copies_are_counted_on_both_sides():
 
 
 @pytest.mark.parametrize(
-    "line",
-    [
-        "cp.async.bulk.shared.global [%r4], [%rd1], 16, [%r5];",
-        "cp.async.ca.shared.global [%r4], [%rd1], 12;",
-    ],
+    "line", ["cp.async.bulk.shared.global [%r4], [%rd1], 16, [%r5];", "cp.async.ca.shared.global [%r4], [%rd1], 12;"]
 )
 def test_other_copies_are_refused(line):
     with pytest.raises(ptx_machine.PTXError, match=f"line 21 .*{line.split()[0]}"):

@@ -17,9 +17,7 @@ HEAD, *PARTS = re.split(
 KERNELS = {re.search(r"\.entry (\w+)", part)[1]: part for part in PARTS}
 ORDERING = re.compile(r"(?:@!?%p\d+ )?(?:bar|barrier|membar|fence|cp\.async\.wait|ld\.acquire|st\.release)\b")
 # What is not needed: (kernel, which of its lines that are taken out, from 0)
-NEEDLESS = {
-    ("mean_and_spread", 3): "between it and the next barrier each thread touches its own element only",
-}
+NEEDLESS = {("mean_and_spread", 3): "between it and the next barrier each thread touches its own element only"}
 
 
 def ran(text, name):

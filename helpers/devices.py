@@ -17,7 +17,7 @@ import subprocess
 import sys
 import types
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -191,9 +191,9 @@ PTX_MACHINE = Device("CUDA", "the PTX machine", "PTX machine", "none", 1024, 48 
 
 @functools.cache
 def cuda_device():
-    """The CUDA `Device` kernels run on: the current NVIDIA GPU, or the PTX machine."""
+    """The CUDA `Device` kernels run on: the current NVIDIA GPU, an OpenCL device that takes SPIR-V, the PTX machine."""
     if compiling():
-        return PTX_MACHINE
+        return spirv_device() or PTX_MACHINE
     from numba import cuda
 
     gpu = cuda.get_current_device()
@@ -201,6 +201,26 @@ def cuda_device():
     memory = cuda.current_context().get_memory_info().total
     driver = "CUDA {}.{}".format(*(nvidia_driver_cuda() or (0, 0)))
     return Device("CUDA", name, "GPU", driver, gpu.MAX_THREADS_PER_BLOCK, gpu.MAX_SHARED_MEMORY_PER_BLOCK, memory, gpu)
+
+
+def spirv_device() -> Device | None:
+    """The OpenCL device that CUDA kernels run on with no NVIDIA GPU: OpenCL's own, or the first that takes SPIR-V."""
+    try:
+        from cuda_without_gpu.to_spirv import refuse_old_llvm
+
+        refuse_old_llvm()
+        found = opencl_device(), *opencl_devices()
+    except Exception:  # llvmlite may be old, pyopencl or a driver broken: the PTX machine asks for neither
+        return None
+    return next((replace(device, dialect="CUDA") for device in found if takes_spirv(device)), None)
+
+
+def takes_spirv(device: Device) -> bool:
+    """Whether that OpenCL device says so, and works."""
+    try:
+        return bool(device.handle.il_version) and problem_of(device) is None
+    except Exception:  # a driver that is older than the question
+        return False
 
 
 # -------------------------------------------------------------------------------------------- OpenCL

@@ -16,7 +16,7 @@ import numpy as np
 import ptx_machine
 from cuda_without_gpu import to_ptx
 
-from .. import ladder
+from .. import devices, ladder
 from ..errors import OutOfTime, in_our_words
 from ..launch import Kernel, KernelError, draw, numba_internals, refusals
 from ..launch.on_ptx import ARGUMENTS, EXAMPLE, run_arrays
@@ -65,7 +65,7 @@ MISSING = "unwritten", "uninitialised", "race", "wrong numbers"  # what comes of
 
 def try_on_ptx(k: Kernel, given: list) -> Trial:
     """Compile a CUDA kernel and run it, watched, on those shapes (M, N, K), or on such as suit it."""
-    if not k.untimed:  # Numba compiles for the GPU here
+    if not devices.compiling():  # Numba compiles for the GPU here
         outcome = in_child(k, try_there, own=k.own, source=k.source, given=given)
         return outcome.value or Trial(outcome.findings, (), [SMALL])
     try:

@@ -1,13 +1,17 @@
-"""CUDA kernels: on a GPU, or on the PTX machine where there is none."""
+"""CUDA kernels: on a GPU; where there is none on an OpenCL device, natively, or on the PTX machine."""
 
 import functools
+import importlib
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
 
 import numpy as np
+
+from cuda_without_gpu import NotNative
 
 from .. import devices, needs
 from ..arguments import told
@@ -33,8 +37,8 @@ def cuda_kernel(
 
     `step` is a name in `ladder.steps("CUDA")`; or a kernel of your own, as a `@cuda.jit` function or as source text,
     with `like` naming the step whose block, grid and parameters it is launched with. `given`: parameters, such as
-    TILE=16; the others are this device's defaults. `device`: None; CUDA has one, the current GPU, or the PTX machine
-    where there is none. Raises ValueError for a step, parameter or tile that cannot run here, KernelError for a source
+    TILE=16; the others are this device's defaults. `device`: None; CUDA has one, the current GPU, or what stands in for
+    it: `devices.cuda_device`. Raises ValueError for a step, parameter or tile that cannot run here, KernelError for a source
     that is no kernel; a check compiles yours.
     """
     asked = CUDA.resolve(step, like, device, given)
@@ -54,7 +58,9 @@ def only_device(step, name):
             f"device={told(name)}: CUDA kernels run on the current GPU, or on the PTX machine; leave it out."
         )
     device, least = devices.cuda_device(), step.capability if step else ()
-    if least and device.kind == "GPU" and tuple(device.handle.compute_capability) < least:
+    if least and not hasattr(device.handle, "compute_capability"):
+        return devices.PTX_MACHINE
+    if least and tuple(device.handle.compute_capability) < least:
         raise ValueError(
             f"{step.name} needs the matrix units of a GPU of compute capability {least[0]}.{least[1]} or more, such as "
             f"an A100 or an RTX 3070; {device.name} has {'.'.join(map(str, device.handle.compute_capability))}."
@@ -163,25 +169,51 @@ class CudaBackend(Backend):
             return cuda.event_elapsed_time(start, stop) / 1e3 / launches
 
 
+def natively() -> ModuleType:
+    """The module `natively`, loaded when it is needed: it loads pyopencl, which may be broken."""
+    return importlib.import_module(".natively", __package__)
+
+
 class CudaKernel(Kernel):
     """A `@cuda.jit` function with the step's block and grid. With no GPU, `cuda_without_gpu` stands for one."""
 
-    dialect, backend, build_seconds = "CUDA", CudaBackend, None
+    dialect, build_seconds = "CUDA", None
+    native: tuple = ()  # with no GPU: what `natively.built` returns
 
     def __init__(self, function: Any, **asked: object):
         super().__init__(**asked)
         self.function = function
         # Of a learner's, a check says what is wrong with it, better than the GPU's compiler.
-        if not self.own and not self.untimed:
+        if not self.own and not devices.compiling():
             self.compile()
 
+    @property
+    def runs_natively(self) -> bool:
+        """Whether an OpenCL device runs it; of a kernel that is not compiled yet, whether one may."""
+        return devices.compiling() and not self.untimed
+
+    @property
+    def backend(self) -> type[Backend]:
+        """That of its device, which is known once it is compiled."""
+        self.compile()
+        return natively().OpenCLBackend if self.runs_natively else CudaBackend
+
     def compile(self) -> None:
-        """Compile it, if that has not been done. Raises KernelError for what does not compile."""
+        """Compile it, if that has not been done. Raises KernelError for what does not compile.
+
+        What is not there natively runs on the PTX machine from then on.
+        """
         if self.build_seconds is not None:
             return
         start = time.perf_counter()
         try:
-            self.function.compile(SIGNATURE)
+            if self.runs_natively:
+                try:
+                    self.native = natively().built(self)
+                except NotNative:
+                    self.device = devices.PTX_MACHINE
+            if not self.native:
+                self.function.compile(SIGNATURE)
         except Exception as error:  # Numba raises many kinds; the learner needs its words
             raise KernelError(f"{self} does not compile:\n{str(error).strip()}") from None
         self.build_seconds = time.perf_counter() - start
@@ -191,6 +223,8 @@ class CudaKernel(Kernel):
         if self.untimed:
             return refuse_long(M, N, K)
         super().refuse_size(M, N, K)
+        if self.runs_natively:
+            natively().refuse_beyond_buffer(self.device, M, N, K)
         blocks = self.grid(M, N)[1]
         if blocks > MOST_BLOCKS_DOWN:
             raise ValueError(
@@ -201,7 +235,8 @@ class CudaKernel(Kernel):
     def launcher(self, work: Work) -> Callable:
         """What asks for the kernel once. Without a GPU it raises KernelError for what a GPU would not do."""
         M, N, K = work.sizes
+        if self.native:
+            return natively().launcher(self, work)
         if self.untimed:
             refuse_long(M, N, K)
-        self.compile()
         return functools.partial(self.function[self.grid(M, N), self.block, work.on.stream], *work.matrices())

@@ -53,6 +53,9 @@ class Kernel(Contestant):
         on.write(over.memory, X)
         return over
 
+    def compile(self) -> None:
+        """Build what has not been built yet. Raises KernelError for what does not compile."""
+
     def binary(self) -> dict:
         """{what the driver built it from: what came of it}, for another process; {} where that need not be kept."""
         return {}
@@ -60,6 +63,10 @@ class Kernel(Contestant):
     def grid(self, M: int, N: int) -> tuple[int, int]:
         """Blocks along (x, y) for a C of M x N."""
         return ladder.STEPS[self.step].grid(self.parameters, M, N)
+
+    def global_size(self, M: int, N: int) -> tuple[int, int]:
+        """Threads along (x, y) for a C of M x N, which OpenCL is launched with."""
+        return tuple(n * threads for n, threads in zip(self.grid(M, N), self.block, strict=True))
 
     def __str__(self):
         if self.own:

@@ -313,10 +313,6 @@ class OpenCLKernel(Kernel):
         M, N, _ = work.sizes
         return functools.partial(cl.enqueue_nd_range_kernel, queue, function, self.global_size(M, N), self.block)
 
-    def global_size(self, M: int, N: int) -> tuple[int, int]:
-        """Work-items along (x, y) for a C of M x N."""
-        return tuple(n * items for n, items in zip(self.grid(M, N), self.block, strict=True))
-
 
 def macros(parameters: dict) -> list[str]:
     """The parameters as options of an OpenCL compiler."""

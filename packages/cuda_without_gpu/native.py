@@ -28,7 +28,11 @@ class NativeKernel(NamedTuple):
     found: tuple[str, ...]
 
     def build(self, context):
-        """The `pyopencl.Kernel` of it, on the one device of a context; the device's code is kept on disk.
+        """A `pyopencl.Kernel` of it, on the one device of a context."""
+        return self.program(context).all_kernels()[0]
+
+    def program(self, context):
+        """The `pyopencl.Program` of it, on the one device of a context; the device's code is kept on disk.
 
         Raises NotNative where the device does not take it.
         """
@@ -42,7 +46,7 @@ class NativeKernel(NamedTuple):
 
         try:
             code = kept(key, built)
-            return cl.Program(context, [device], [code]).build().all_kernels()[0]
+            return cl.Program(context, [device], [code]).build()
         except cl.Error as error:
             said = " ".join(str(error).split("Failed to build device program")[-1].split())
             raise NotNative(f"{device.name.strip()} does not take its SPIR-V: {said[-300:]}") from None

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from .. import ladder
+from .. import devices, ladder
 from ..devices import oclgrind_library
 from ..errors import OutOfTime
 from ..launch import Contestant, Kernel
@@ -79,8 +79,8 @@ def try_out(k: Kernel, given: list) -> Trial:
 
 
 def on_device(k: Kernel, stages: list) -> list[Finding]:
-    """Run the kernel on its own device on each shape; an OpenCL one in a child, since at large sizes it may crash."""
-    if k.dialect == "CUDA":
+    """Run the kernel on its own device on each shape: in a child, where it may crash at large sizes."""
+    if k.dialect == "CUDA" and not devices.compiling():
         return in_stages(k, stages)
     outcome = in_child(k, examine_there, SECONDS * 2 / 3, stages=stages)  # a right one may be slow at 1024
     return outcome.findings or outcome.value

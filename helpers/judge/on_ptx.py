@@ -10,6 +10,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from ..sandbox.progress import ProgressBar
 from .argument_order import another_order, may_be_the_order, other_orders, whole_tiles
 from .diagnosis import Launch, diagnose
 from .in_time import limited, more_said, still_ran
-from .other_sizes import at_sizes, other_sizes, wrong_at_other_sizes
+from .other_sizes import at_sizes, other_sizes, takes_all_sizes, wrong_at_other_sizes
 from .private_memory import too_much_kept
 from .reference import drawn_for, wrong_elements
 from .shapes import compiled_shapes, long_shapes, shapes_for, tile_and_block, usual_shapes
@@ -68,31 +69,56 @@ def try_on_ptx(k: Kernel, given: list) -> Trial:
     if not devices.compiling():  # Numba compiles for the GPU here
         outcome = in_child(k, try_there, own=k.own, source=k.source, given=given)
         return outcome.value or Trial(outcome.findings, (), [SMALL])
+    if k.runs_natively:  # all of them are multiplied natively after that
+        given = [shape for shape in given if cost(k, shape) <= WATCH_FOR]
+    there = as_on_gpu(k)
+    outcome = watched(there, given)
+    if there.parameters != k.parameters and outcome.findings and outcome.findings[0].kind != "does not compile":
+        first, *rest = outcome.findings
+        text = f"with {ladder.spell(there.parameters)}, {first.message}"
+        return outcome._replace(findings=[replace(first, message=text), *rest])
+    return outcome
+
+
+def as_on_gpu(k: Kernel) -> Kernel:
+    """The kernel on the PTX machine: with a GPU's sizes, where no GPU launches its own and the source takes others."""
+    step, sizes = ladder.STEPS[k.step], k.parameters
+    try:
+        ladder.parameters(step, devices.PTX_MACHINE, sizes)
+    except ValueError:
+        sizes = step.defaults_for(devices.PTX_MACHINE) if takes_all_sizes(k) else sizes
+    there = at_sizes(k, sizes)
+    there.device, there.native, there.build_seconds = devices.PTX_MACHINE, (), None
+    return there
+
+
+def watched(k: Kernel, given: list) -> Trial:
+    """What `try_on_ptx` does, for a kernel on the PTX machine."""
     try:
         kernel = to_ptx.compiled_for(k.function, *EXAMPLE)
     except Exception as error:  # Numba raises many kinds, each of which is about the kernel
         return Trial([refused(k, error)], (), [SMALL])
     if found := too_much_kept(k):
         return Trial(found, (), [SMALL])
-    watched, more = given, given
+    watch, more = given, given
     if not given:
         small = shapes_for(k)
-        watched = [*affordable(k, [*small, *long_shapes(k)], WATCH_FOR)]
-        watched += [shape for shape in small[2:3] if shape not in watched]  # of several blocks and K-tiles
-        watched += [(*tile_and_block(k)[0][:2], 1)] * (k.inputs != "float32")  # each of many numbers rounded once
-        left = [shape for shape in small if shape not in watched]
+        watch = [*affordable(k, [*small, *long_shapes(k)], WATCH_FOR)]
+        watch += [shape for shape in small[2:3] if shape not in watch]  # of several blocks and K-tiles
+        watch += [(*tile_and_block(k)[0][:2], 1)] * (k.inputs != "float32")  # each of many numbers rounded once
+        left = [shape for shape in small if shape not in watch]
         more = left + affordable(k, [*long_shapes(k), *compiled_shapes(k)], RUN_FOR - sum(cost(k, one) for one in left))
         more += [deep for deep in compiled_shapes(k)[-1:] if cost(k, deep) <= DEEP_FOR and deep not in more]
     right = []
     try:
         with in_our_words(), limited():
-            for level, shapes in ((to_ptx.WATCHED, watched), (to_ptx.COUNTED, more)):
+            for level, shapes in ((to_ptx.WATCHED, watch), (to_ptx.COUNTED, more)):
                 if findings := run_all(k, kernel, level, shapes, right):
                     order = more_said(order_of, k, kernel) if may_be_the_order(findings) else []
                     return Trial(order or findings, (), shapes)
             usual = [] if given else in_part(k)
             findings = run_in_part(k, kernel, usual)
-            tried = list(dict.fromkeys([*watched, *more, *usual]))
+            tried = list(dict.fromkeys([*watch, *more, *usual]))
             return Trial(findings or ([] if given else at_another_size(k)), (), tried)
     except OutOfTime as late:
         return so_far(late, right, given or shapes_for(k))

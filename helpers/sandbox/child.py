@@ -79,9 +79,10 @@ def in_child(
     """
     use_oclgrind = k.dialect == "OpenCL" and oclgrind_options is not None
     oclgrind = devices.oclgrind_library() if use_oclgrind else None
-    own_device = None if oclgrind or k.dialect == "CUDA" else k.device.name
+    own_device = None if oclgrind else k.device.name
     built = k.binary() if own_device else {}
-    job = Job(task, k.dialect, portable(k), k.step, k.parameters, own_device, arguments, built, text_of(k))
+    named = own_device if k.dialect == "OpenCL" else None
+    job = Job(task, k.dialect, portable(k), k.step, k.parameters, named, arguments, built, text_of(k))
     with tempfile.TemporaryDirectory(prefix="kernel-trial-") as name:
         folder = Path(name)
         environment = child_environment(compiler)

@@ -47,6 +47,12 @@ def brief_clock(request, monkeypatch):
                 monkeypatch.setattr(module, name, seconds)
 
 
+@pytest.fixture
+def no_spirv(monkeypatch):
+    """CUDA kernels meet what they do where no OpenCL device takes SPIR-V: the PTX machine."""
+    monkeypatch.setattr(devices, "cuda_device", lambda: devices.PTX_MACHINE)
+
+
 @pytest.hookimpl(trylast=True)  # once the page's process has begun
 def pytest_runtest_setup(item):
     """A page measures for a moment only, too, from the cell on that follows the one which loads the clock."""

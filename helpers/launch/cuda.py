@@ -184,13 +184,13 @@ class CudaKernel(Kernel):
         super().__init__(**asked)
         self.function = function
         # Of a learner's, a check says what is wrong with it, better than the GPU's compiler.
-        if not self.own and not devices.compiling():
+        if not (self.own or self.untimed or self.runs_natively):
             self.compile()
 
     @property
     def runs_natively(self) -> bool:
         """Whether an OpenCL device runs it; of a kernel that is not compiled yet, whether one may."""
-        return devices.compiling() and not self.untimed
+        return hasattr(self.device.handle, "il_version")
 
     @property
     def backend(self) -> type[Backend]:

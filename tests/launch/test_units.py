@@ -99,7 +99,7 @@ def test_without_a_gpu_it_runs_compiled_and_says_so():
 
 @needs_compiler
 @pytest.mark.skipif(not devices.compiling(), reason="a GPU runs it here")
-def test_what_no_gpu_would_do_is_no_product():
+def test_what_no_gpu_would_do_is_no_product(no_spirv):
     source = cuda_kernel("naive").source
     planted = source.replace("C[row, col] =", "C[row + 8000000, col] =")
     assert planted != source

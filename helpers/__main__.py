@@ -91,8 +91,7 @@ def bench(command: Command) -> None:
 
     def each(k):
         name = "NumPy" if k.name == numpy_matmul.__name__ else k
-        if not k.untimed:
-            print(f"timing {name}", file=sys.stderr, flush=True)
+        print(f"timing {name}", file=sys.stderr, flush=True)
 
     print("building and checking each kernel", file=sys.stderr, flush=True)
     board = clock.scoreboard(size, dialect and [dialect], steps, given.peers, rounds, each=each)

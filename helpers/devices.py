@@ -205,22 +205,15 @@ def cuda_device():
 
 def spirv_device() -> Device | None:
     """The OpenCL device that CUDA kernels run on with no NVIDIA GPU: OpenCL's own, or the first that takes SPIR-V."""
-    try:
+    with contextlib.suppress(Exception):  # llvmlite may be old, pyopencl broken: the PTX machine needs neither
         from cuda_without_gpu.to_spirv import refuse_old_llvm
 
         refuse_old_llvm()
-        found = opencl_device(), *opencl_devices()
-    except Exception:  # llvmlite may be old, pyopencl or a driver broken: the PTX machine asks for neither
-        return None
-    return next((replace(device, dialect="CUDA") for device in found if takes_spirv(device)), None)
-
-
-def takes_spirv(device: Device) -> bool:
-    """Whether that OpenCL device says so, and works."""
-    try:
-        return bool(device.handle.il_version) and problem_of(device) is None
-    except Exception:  # a driver that is older than the question
-        return False
+        for device in (opencl_device(), *opencl_devices()):
+            with contextlib.suppress(Exception):  # of a driver that is older than the question
+                if device.handle.il_version and problem_of(device) is None:
+                    return replace(device, dialect="CUDA")
+    return None
 
 
 # -------------------------------------------------------------------------------------------- OpenCL

@@ -108,6 +108,8 @@ def try_pyopencl():
             why += "; chosen by HELPERS_OPENCL_DEVICE" if devices.wanted() else "; first of the best kind"
         name = f"{device.name} ({device.handle.platform.name})"
         yield row(f"OpenCL {device.kind}", name, device == chosen, why)
+    if devices.compiling() and (native := devices.spirv_device()):
+        yield row("CUDA, natively", native.name, True, "OpenCL runs it; what it cannot runs on the PTX machine")
     for library, source, fault in drivers.faults():
         remedy = f"Update or remove that driver, or delete {source}"
         if source == drivers.RUNTIME:
@@ -176,6 +178,7 @@ def verdict(rows: list[dict]) -> str:
         return f"Not ready for class. Missing: {'; '.join(lacking)}. The lines above say what adds it."
     opencl_on = next(r["found"] for r in rows if r["used"] and r["what"].startswith("OpenCL "))
     cuda_on = "a GPU" if any(r["used"] and r["what"] == "NVIDIA GPU" for r in rows) else "the PTX machine"
+    cuda_on = next((r["found"] for r in rows if r["what"] == "CUDA, natively"), cuda_on)
     return f"Ready for class: NumPy, OpenCL on {opencl_on}, CUDA on {cuda_on}."
 
 

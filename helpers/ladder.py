@@ -88,6 +88,11 @@ class Step:
         """Whether the step has parameters for a device of that kind."""
         return self.kind_of(device) in self.defaults
 
+    def fits(self, p, device):
+        """Whether the device has threads and shared memory enough for a block."""
+        x, y = self.block(p)
+        return x * y <= device.max_threads and 4 * self.staged(p) <= device.shared_bytes
+
     def kind_of(self, device):
         """Which of `defaults` are for that device."""
         return "GPU" if device.kind == "PTX machine" else device.kind

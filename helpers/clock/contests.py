@@ -90,10 +90,7 @@ def compare(
     """Time two kernels, or functions of (A, B), in turns. Returns a `Comparison` with the timings of its median round.
 
     Its `verdict` says who is ahead, if anybody is; fewer rounds than the default are enough for a ratio, not for that.
-    Raises ValueError when one of them runs on the PTX machine, where there is no time.
     """
-    if any(getattr(k, "untimed", False) for k in (first, second)):
-        raise ValueError("a CUDA kernel has no speed to compare without a GPU; compare OpenCL kernels.")
     with ProgressBar("timing in turns") as bar:
 
         def each(k):
@@ -129,7 +126,7 @@ def measure_ladder(
 
 
 def ladder_kernels(upto=None, size=None, dialects=None, steps=None, parameters=None) -> list[Contestant]:
-    """NumPy, then each rung in every dialect, built; the arguments are those of `measure_ladder`.
+    """NumPy, then each rung in every dialect, but on the PTX machine, built; arguments are those of `measure_ladder`.
 
     `parameters`: {(step, dialect): {name: value}} of those that shall not have the device's defaults. Raises ValueError
     for a step, dialect or list that there is none of, and what `refuse` raises for that size.
@@ -145,9 +142,9 @@ def ladder_kernels(upto=None, size=None, dialects=None, steps=None, parameters=N
             if one.name in step.dialects and (steps or step.suits(one.device(None, None))):
                 given = (parameters or {}).get((step.name, one.name), {})
                 kernels.append(one.build(step.name, **given))
-    for k in kernels[1:]:
-        if not k.untimed:  # all of them, before any takes its time
-            k.refuse(*sizes(usual_size(kernels) if size is None else size))
+    kernels = [k for k in kernels if not k.untimed]
+    for k in kernels[1:]:  # all of them, before any takes its time
+        k.refuse(*sizes(usual_size(kernels) if size is None else size))
     return kernels
 
 

@@ -125,7 +125,7 @@ def prepare(folder: str | Path) -> Path:
 
 def key(board: Scoreboard) -> tuple:
     """What a later board replaces an earlier one by: the size, and the dialects that were timed beside the host."""
-    return (board.M, board.N, board.K), frozenset(t.dialect for t in board.timings if not t.untimed) - {"Python"}
+    return (board.M, board.N, board.K), frozenset(t.dialect for t in board.timings) - {"Python"}
 
 
 def versions() -> dict:
@@ -135,11 +135,10 @@ def versions() -> dict:
 
 
 def as_dict(board: Scoreboard) -> dict:
-    """The scoreboard for JSON, without what has no time."""
+    """The scoreboard for JSON."""
     contestants = [
         {name: getattr(t, name) for name in (*STORED, "gflops")} | {"seconds": seconds}
         for t, seconds in zip(board.timings, board.seconds, strict=True)
-        if not t.untimed
     ]
     about = {"peak_gflops": board.peak / 1e9, "peak_of": board.device, "on_host": board.on_host, "blas": board.blas}
     missing = [m.name for m in board.missing]

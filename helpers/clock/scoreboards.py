@@ -21,7 +21,7 @@ class Scoreboard:
     """What came of a contest at one size.
 
     timings   a tuple of `Timing`, one a contestant, NumPy first: the median of its rounds
-    seconds   for each contestant its times, round by round, a tuple of tuples; () on the PTX machine
+    seconds   for each contestant its times, round by round, a tuple of tuples
     peak      float32 flop per second of `device`, the one that OpenCL runs on, the most seen; 0 where there is none
     on_host   whether `device` is the CPU that NumPy runs on, too
     missing   a tuple of `Missing`: libraries that are not here
@@ -47,16 +47,16 @@ class Scoreboard:
     def of_peak(self, i: int) -> float | None:
         """The contestant's rate as a share of its device's peak, at most 1; None where that was not measured."""
         t = self.timings[i]
-        return None if t.untimed or self.silicon(i) != self.device else 1e9 * t.gflops / self.peak
+        return None if self.silicon(i) != self.device else 1e9 * t.gflops / self.peak
 
-    def times(self, i: int, j: int) -> tuple[float, float, float] | None:
-        """How many times as fast contestant i is as j: median, least and greatest of the rounds; None if untimed."""
-        ratios = [b / a for a, b in zip(self.seconds[i], self.seconds[j], strict=False)]  # the PTX machine has no times
-        return (float(np.median(ratios)), min(ratios), max(ratios)) if ratios else None
+    def times(self, i: int, j: int) -> tuple[float, float, float]:
+        """How many times as fast contestant i is as j: median, least and greatest of the rounds."""
+        ratios = [b / a for a, b in zip(self.seconds[i], self.seconds[j], strict=True)]
+        return float(np.median(ratios)), min(ratios), max(ratios)
 
     def library(self, i: int) -> int | None:
         """The number of the fastest library on the silicon of contestant i; None if there is none."""
-        libraries = [j for j, t in enumerate(self.timings) if t.step not in ladder.STEPS and not t.untimed]
+        libraries = [j for j, t in enumerate(self.timings) if t.step not in ladder.STEPS]
         there = [j for j in libraries if self.silicon(j) == self.silicon(i)]
         return min(there, key=lambda j: self.timings[j].seconds, default=None)
 
@@ -67,9 +67,6 @@ class Scoreboard:
         lines = [f"{title:28}{head}"]
         for i, t in enumerate(self.timings):
             name = "NumPy" if t.step == numpy_matmul.__name__ else t.label
-            if t.untimed:
-                lines.append(f"{name:28}{'no GPU':>9}")
-                continue
             share, j = self.of_peak(i), self.library(i)
             against = ""
             if j and j != i:  # NumPy, number 0, has a column of its own
@@ -126,13 +123,12 @@ def scoreboard_of(
         probed = None
     on_host = probed is not None and probed.kind != "GPU"
     places = {probed and probed.name, "host" if on_host else None}
-    best = max((1e9 * t.gflops for row in results for t in row if t.gflops and t.device in places), default=0.0)
+    best = max((1e9 * t.gflops for row in results for t in row if t.device in places), default=0.0)
     timings, seconds = [], []
     for row in zip(*results, strict=True):
-        times = () if row[0].untimed else tuple(t.seconds for t in row)
-        middle = sorted(row, key=lambda t: t.seconds or 0)[len(row) // 2]
-        median = float(np.median(times)) if times else None
-        timings.append(dataclasses.replace(middle, seconds=median))
+        times = tuple(t.seconds for t in row)
+        middle = sorted(row, key=lambda t: t.seconds)[len(row) // 2]
+        timings.append(dataclasses.replace(middle, seconds=float(np.median(times))))
         seconds.append(times)
     probe = dict(peak=peak(probed, best), device=probed.name) if probed else dict(peak=0.0, device="")
     about = dict(on_host=on_host, missing=tuple(missing), blas=devices.numpy_blas(), **probe)
@@ -140,7 +136,7 @@ def scoreboard_of(
 
 
 def wrong_contestants(contestants, M, N, K):
-    """Those whose product is not right within the rounding bound; a list. What has no time is not run."""
+    """Those whose product is not right within the rounding bound; a list."""
     A, B = draw(M, N, K)
     wrong = {inputs: wrong_for(A, B, inputs) for inputs in {k.inputs for k in contestants}}
-    return [k for k in contestants if not k.untimed and wrong[k.inputs](launched(k, A, B)).any()]
+    return [k for k in contestants if wrong[k.inputs](launched(k, A, B)).any()]

@@ -25,6 +25,7 @@ IDLE_SECONDS = 0.3
 LONG_ENOUGH = 0.5  # seconds of repeats that make a median steady
 REPEATS = 3  # at least, however long one takes
 WARM_SECONDS = 0.2  # until a GPU has raised its clock
+NO_SPEED = "{} runs on the PTX machine here, which has no speed to measure: time OpenCL kernels."
 BATCH_SECONDS = 0.05  # of a GPU's launches that are timed together: beside it what surrounds them does not count
 BATCH = 1000  # launches in it at most: about as many as a GPU's driver lets wait
 MOST = {}  # (device, "flop" or "byte") -> how many a second, the most that this process has seen there
@@ -34,7 +35,7 @@ MOST = {}  # (device, "flop" or "byte") -> how many a second, the most that this
 class Timing:
     """A measured product of M x K times K x N.
 
-    seconds          median of the repeats; None on the PTX machine, where a rate would be a lie
+    seconds          median of the repeats
     spread           the middle half of the repeats, as a share of the median; a repeat is a launch, on a GPU a batch
     build_seconds    compiling, once a kernel
     transfer_seconds A and B to the device and C back, once a call of k(A, B)
@@ -45,7 +46,7 @@ class Timing:
     M: int
     N: int
     K: int
-    seconds: float | None
+    seconds: float
     spread: float | None
     device: str
     parameters: dict
@@ -53,14 +54,9 @@ class Timing:
     transfer_seconds: float | None = None
 
     @property
-    def untimed(self) -> bool:
-        """Whether it ran on the PTX machine, and so has no time."""
-        return self.seconds is None
-
-    @property
-    def gflops(self) -> float | None:
-        """2 M N K / seconds / 1e9; None on the PTX machine."""
-        return None if self.untimed else 2 * self.M * self.N * self.K / self.seconds / 1e9
+    def gflops(self) -> float:
+        """2 M N K / seconds / 1e9."""
+        return 2 * self.M * self.N * self.K / self.seconds / 1e9
 
     @property
     def label(self) -> str:
@@ -74,8 +70,6 @@ class Timing:
 
     def __repr__(self):
         what = f"{self.label}, {self.M} x {self.N} x {self.K}"
-        if self.untimed:
-            return f"{what}: no GPU here, so no time and no rate"
         return f"{what}: {spell_seconds(self.seconds)} ({spell_spread(self.spread)}), {self.gflops:.3g} GFLOP/s"
 
 
@@ -107,20 +101,19 @@ def measure(
 
     Only kernels that may run here are timed: a learner's kernel must have passed `check`. `seconds`: of repeats, which
     are at least `REPEATS`; by default `LONG_ENOUGH`. `idle`: whether to pause first, as after anything that may spin.
+    Raises ValueError for a kernel on the PTX machine.
     """
     k = contestant(k)
     M, N, K = sizes(size)
     if seconds is not None:
         number("seconds", seconds, DAY)
-    if not k.untimed:
-        refuse_beyond_host(M, N, K)
-        k.refuse(M, N, K)
-        k = k.ready(M, N, K)
+    if k.untimed:
+        raise ValueError(NO_SPEED.format(k))
+    refuse_beyond_host(M, N, K)
+    k.refuse(M, N, K)
+    k = k.ready(M, N, K)
     device = k.device.name if k.device else "host"
     about = dict(dialect=k.dialect, step=k.name, M=M, N=N, K=K, parameters=k.parameters, device=device)
-    if k.untimed:
-        k.refuse(1, 1, 1)
-        return Timing(seconds=None, spread=None, **about)
     A, B = draw(M, N, K)
     if idle:
         time.sleep(IDLE_SECONDS)

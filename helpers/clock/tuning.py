@@ -18,7 +18,7 @@ from ..launch import draw
 from ..sandbox import ProgressBar
 from . import timing
 from .contests import Comparison, compare
-from .timing import measure
+from .timing import NO_SPEED, measure
 
 SEARCHING = 0.7  # of the budget; the rest is for the fastest point against the defaults, in turns
 POINT_SECONDS = 0.1  # of launches that a point's rate is the median of
@@ -100,10 +100,7 @@ def tune(step: str, dialect: str = "OpenCL", size: int | tuple | None = None, se
     rung = ladder.step(step, one.name)
     device = one.device(rung, None)
     if device.kind == "PTX machine":
-        raise ValueError(
-            "without a GPU a CUDA kernel has no speed to tune for. Tune OpenCL kernels, or use a machine with an "
-            "NVIDIA GPU."
-        )
+        raise ValueError(NO_SPEED.format(step))
     size = sizes((2048 if device.kind == "GPU" else 512) if size is None else size)
     default = rung.fitted(rung.defaults_for(device), device, *size)
     space = {name: sorted({*values, default[name]}) for name, values in rung.space.items()}

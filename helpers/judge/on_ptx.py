@@ -35,16 +35,9 @@ from .trials import Trial
 
 # What a check may spend, in `cost`: about 0.1 s of computing a million, watched, and half of that as a GPU gets it.
 WATCH_FOR, RUN_FOR = 10_000_000, 2_000_000
-PARTS_FOR = 12_000  # products of a thread, for all shapes of which only a few blocks run
-DEEP_FOR = 8_000_000  # for one shape of more than 256 K-tiles; where it costs more, smaller tiles are tried so
-LAST_DEEP_FOR = 20_000_000  # and where no smaller ones can be had
 A_LAUNCH = 50_000  # of these, whatever it does
 SIDE_BY_SIDE = 3000  # threads, for which the machine takes twice as long as for one
 SMALL = (1, 1, 1)
-MOST_DOWN = 65_535  # blocks of a grid along y
-
-# Blocks that may wait for others, or do a part of their work: these run all together, or not at all.
-TOGETHER = re.compile(r"\b(atom|red|ld\.volatile|ld\.acquire)\b|cudaCG")
 
 # An index of one number, a sum or a product.
 FLAT = re.compile(r"\b([ABC])\[(?:[^\[\],:]|\[\d\])*[*+](?:[^\[\],:]|\[\d\])*\]")
@@ -83,10 +76,8 @@ def try_on_ptx(k: Kernel, given: list) -> Trial:
 def as_on_gpu(k: Kernel) -> Kernel:
     """The kernel on the PTX machine: with a GPU's sizes, where no GPU launches its own and the source takes others."""
     step, sizes = ladder.STEPS[k.step], k.parameters
-    try:
-        ladder.parameters(step, devices.PTX_MACHINE, sizes)
-    except ValueError:
-        sizes = step.defaults_for(devices.PTX_MACHINE) if takes_all_sizes(k) else sizes
+    if not step.fits(sizes, devices.PTX_MACHINE) and takes_all_sizes(k):
+        sizes = step.defaults_for(devices.PTX_MACHINE)
     there = at_sizes(k, sizes)
     there.device, there.native, there.build_seconds = devices.PTX_MACHINE, (), None
     return there
@@ -107,8 +98,8 @@ def watched(k: Kernel, given: list) -> Trial:
         watch += [shape for shape in small[2:3] if shape not in watch]  # of several blocks and K-tiles
         watch += [(*tile_and_block(k)[0][:2], 1)] * (k.inputs != "float32")  # each of many numbers rounded once
         left = [shape for shape in small if shape not in watch]
-        more = left + affordable(k, [*long_shapes(k), *compiled_shapes(k)], RUN_FOR - sum(cost(k, one) for one in left))
-        more += [deep for deep in compiled_shapes(k)[-1:] if cost(k, deep) <= DEEP_FOR and deep not in more]
+        others = [*long_shapes(k), *compiled_shapes(k), *usual_shapes(k)]
+        more = left + affordable(k, others, RUN_FOR - sum(cost(k, one) for one in left))
     right = []
     try:
         with in_our_words(), limited():
@@ -116,10 +107,7 @@ def watched(k: Kernel, given: list) -> Trial:
                 if findings := run_all(k, kernel, level, shapes, right):
                     order = more_said(order_of, k, kernel) if may_be_the_order(findings) else []
                     return Trial(order or findings, (), shapes)
-            usual = [] if given else in_part(k)
-            findings = run_in_part(k, kernel, usual)
-            tried = list(dict.fromkeys([*watch, *more, *usual]))
-            return Trial(findings or ([] if given else at_another_size(k)), (), tried)
+            return Trial([] if given else at_another_size(k), (), list(dict.fromkeys([*watch, *more])))
     except OutOfTime as late:
         return so_far(late, right, given or shapes_for(k))
     except KernelError as error:  # no fault of the kernel
@@ -144,26 +132,14 @@ def try_there(job: Job, own: bool, source: str, given: list) -> Trial:
 
 def at_another_size(k: Kernel) -> list[Finding]:
     """What is wrong with a kernel that takes its sizes as parameters, where they are others: two sizes mixed up."""
-    deep_here = cost(k, compiled_shapes(k)[-1]) <= DEEP_FOR  # more than 256 K-tiles were tried at its own sizes
-    left = [shape for shape in usual_shapes(k) if shape not in in_part(k)]
     for other in other_sizes(k) if k.own else ():
         try:
             there = at_sizes(k, other)
             kernel = to_ptx.compiled_for(there.function, *EXAMPLE)
         except Exception:  # a source may refuse other sizes
             continue
-        found = run_all(there, kernel, to_ptx.WATCHED, shapes_for(there)[1:4:2], [])
-        if not found and not deep_here:
-            deep = [shape for shape in compiled_shapes(there)[-1:] if cost(there, shape) <= DEEP_FOR]
-            found, deep_here = run_all(there, kernel, to_ptx.COUNTED, deep, []), bool(deep)
-        if not found:
-            now = [shape for shape in in_part(there) if shape in left]
-            found, left = run_in_part(there, kernel, now), []
-        if found:
+        if found := run_all(there, kernel, to_ptx.WATCHED, shapes_for(there)[1:4:2], []):
             return [wrong_at_other_sizes(k.parameters, other, found[0])]
-    if k.own and not deep_here and cost(k, deepest := compiled_shapes(k)[-1]) <= LAST_DEEP_FOR:
-        kernel = to_ptx.compiled_for(k.function, *EXAMPLE)
-        return run_all(k, kernel, to_ptx.COUNTED, [deepest], [])
     return []
 
 
@@ -293,58 +269,6 @@ def affordable(k: Kernel, shapes: list, most: int) -> list:
             break
         chosen.append(shape)
     return chosen
-
-
-def in_part(k: Kernel) -> list:
-    """The shapes that people use and of which the PTX machine does the first and the last block within a second."""
-    rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
-    each, chosen, spent = ladder.ceil_div(rows * columns, k.block[0] * k.block[1]), [], 0
-    for shape in sorted(usual_shapes(k), key=lambda shape: shape[2]):
-        spent += each * ladder.ceil_div(shape[2], depth) * depth
-        if spent <= PARTS_FOR and k.grid(*shape[:2])[1] <= MOST_DOWN:
-            chosen.append(shape)
-    return chosen
-
-
-def run_in_part(k: Kernel, kernel: object, shapes: list) -> list[Finding]:
-    """The findings at the first of the shapes at which the first or the last block shows any, as a GPU gets the kernel.
-
-    What depends on M, N and K alone is the same in all blocks, so that these two show it.
-    """
-    text = to_ptx.text_of(kernel, to_ptx.COUNTED, to_ptx.variables_of(kernel))
-    for turn, shape in enumerate(() if TOGETHER.search(text) else shapes):
-        across, down = k.grid(*shape[:2])
-        A, B = drawn_for(k, shape, turn)
-        run = run_ptx(k, text, A, B, blocks=sorted({0, across * down - 1}))
-        if run.findings:
-            return one_a_line(located(k, one, kernel) for one in faults(run))
-        stored = run.stores[2] > 0
-        ends = np.argwhere(stored)[[0, -1]] if stored.any() else ()
-        parts = [part_at(A, B, run.arrays[2], stored, place, k.inputs) for place in ends]
-        wrong = [part for part in parts if part.wrong.any()]
-        if wrong or not parts:
-            return [wrong_here(k, shape, wrong)]
-    return []
-
-
-def part_at(A: np.ndarray, B: np.ndarray, C: np.ndarray, stored: np.ndarray, place: tuple, inputs: str) -> Launch:
-    """The launch as the rows and columns of C are concerned that one block stored, the one of that place."""
-    rows, columns = stored[:, place[1]], stored[place[0]]
-    A, B, C = A[rows], B[:, columns], C[rows][:, columns]
-    return Launch(A, B, C, wrong_elements(C, A, B, inputs), inputs)
-
-
-def wrong_here(k: Kernel, shape: tuple, wrong: list[Launch]) -> Finding:
-    """What is wrong at this shape with a kernel that is right at many others: in these parts, or nothing is stored."""
-    what = "the first block and the last one store nothing"
-    if wrong:
-        (row, column), part = wrong[0].first, wrong[0]
-        right = part.A[row].astype(np.float64) @ part.B[:, column].astype(np.float64)
-        cause = diagnose(k, wrong[:1])
-        what = f"{part.C[row, column]:.6g} stands where {right:.6g} should"
-        what = cause.message if cause.kind == "K is cut" else what
-    where = f"right at many sizes, and wrong at {' x '.join(map(str, shape))} (M x N x K)"
-    return Finding("wrong at some sizes", f"{where}: {what}. Look for what in the kernel depends on M, N or K")
 
 
 def never_set(

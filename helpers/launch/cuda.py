@@ -1,17 +1,13 @@
 """CUDA kernels: on a GPU; where there is none on an OpenCL device, natively, or on the PTX machine."""
 
 import functools
-import importlib
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import ModuleType
 from typing import Any
 
 import numpy as np
-
-from cuda_without_gpu import NotNative
 
 from .. import devices, needs
 from ..arguments import told
@@ -38,8 +34,8 @@ def cuda_kernel(
     `step` is a name in `ladder.steps("CUDA")`; or a kernel of your own, as a `@cuda.jit` function or as source text,
     with `like` naming the step whose block, grid and parameters it is launched with. `given`: parameters, such as
     TILE=16; the others are this device's defaults. `device`: None; CUDA has one, the current GPU, or what stands in for
-    it: `devices.cuda_device`. Raises ValueError for a step, parameter or tile that cannot run here, KernelError for a source
-    that is no kernel; a check compiles yours.
+    it: `devices.cuda_device`. Raises ValueError for a step, parameter or tile that cannot run here, KernelError for a
+    source that is no kernel; a check compiles yours.
     """
     asked = CUDA.resolve(step, like, device, given)
     if not asked["own"]:
@@ -169,11 +165,6 @@ class CudaBackend(Backend):
             return cuda.event_elapsed_time(start, stop) / 1e3 / launches
 
 
-def natively() -> ModuleType:
-    """The module `natively`, loaded when it is needed: it loads pyopencl, which may be broken."""
-    return importlib.import_module(".natively", __package__)
-
-
 class CudaKernel(Kernel):
     """A `@cuda.jit` function with the step's block and grid. With no GPU, `cuda_without_gpu` stands for one."""
 
@@ -196,7 +187,11 @@ class CudaKernel(Kernel):
     def backend(self) -> type[Backend]:
         """That of its device, which is known once it is compiled."""
         self.compile()
-        return natively().OpenCLBackend if self.runs_natively else CudaBackend
+        if not self.native:
+            return CudaBackend
+        from .opencl import OpenCLBackend  # pyopencl may be broken where nothing runs natively
+
+        return OpenCLBackend
 
     def compile(self) -> None:
         """Compile it, if that has not been done. Raises KernelError for what does not compile.
@@ -208,10 +203,10 @@ class CudaKernel(Kernel):
         start = time.perf_counter()
         try:
             if self.runs_natively:
-                try:
-                    self.native = natively().built(self)
-                except NotNative:
-                    self.device = devices.PTX_MACHINE
+                from . import natively
+
+                self.native = natively.built(self)
+                self.device = self.device if self.native else devices.PTX_MACHINE
             if not self.native:
                 self.function.compile(SIGNATURE)
         except Exception as error:  # Numba raises many kinds; the learner needs its words
@@ -224,7 +219,9 @@ class CudaKernel(Kernel):
             return refuse_long(M, N, K)
         super().refuse_size(M, N, K)
         if self.runs_natively:
-            natively().refuse_beyond_buffer(self.device, M, N, K)
+            from .opencl import refuse_beyond_buffer
+
+            refuse_beyond_buffer(self.device, M, N, K)
         blocks = self.grid(M, N)[1]
         if blocks > MOST_BLOCKS_DOWN:
             raise ValueError(
@@ -236,7 +233,9 @@ class CudaKernel(Kernel):
         """What asks for the kernel once. Without a GPU it raises KernelError for what a GPU would not do."""
         M, N, K = work.sizes
         if self.native:
-            return natively().launcher(self, work)
+            from . import natively
+
+            return natively.launcher(self, work)
         if self.untimed:
             refuse_long(M, N, K)
         return functools.partial(self.function[self.grid(M, N), self.block, work.on.stream], *work.matrices())

@@ -6,7 +6,7 @@ import numpy as np
 
 from .. import ladder
 from ..arguments import sizes, some, told
-from ..devices import Device
+from ..devices import PTX_MACHINE, Device
 from ..errors import KernelError
 from .contestant import Contestant
 from .operands import GUARD, OnDevice, as_placed, refuse_another_shape, refuse_beyond_host
@@ -75,6 +75,8 @@ class Kernel(Contestant):
 
     def __repr__(self):
         more = ", or less, by the shape" * self.by_shape + "; compiled, and run on the PTX machine" * self.untimed
+        if self.dialect == "CUDA" and not ladder.STEPS[self.step].fits(self.parameters, PTX_MACHINE):
+            more += "; a GPU's block has 1,024 threads and 48 KiB of shared memory at most"
         return f"<{self}: {ladder.spell(self.parameters)}{more}>"
 
 

@@ -6,23 +6,22 @@ from collections.abc import Callable
 import numpy as np
 import pyopencl as cl
 
-from cuda_without_gpu.native import NativeKernel, compile_native, flat_array
+from cuda_without_gpu import NotNative
+from cuda_without_gpu.native import compile_native, flat_array
 
 from .contestant import Work
 from .kernel import Kernel
 from .on_ptx import EXAMPLE
-from .opencl import OpenCLBackend, context_of, refuse_beyond_buffer
-
-__all__ = ["OpenCLBackend", "built", "launcher", "refuse_beyond_buffer"]
+from .opencl import context_of
 
 
-def built(k: Kernel) -> tuple[NativeKernel, cl.Program]:
-    """A `@cuda.jit` function of (A, B, C) as SPIR-V, and its program on the kernel's device.
-
-    Raises NotNative for what is there on the PTX machine only, and whatever Numba raises.
-    """
-    native = compile_native(k.function, *EXAMPLE, block=k.block)
-    return native, native.program(context_of(k.device))
+def built(k: Kernel) -> tuple:
+    """A CUDA kernel as SPIR-V, and its program on the device; () where it uses what is on the PTX machine only."""
+    try:
+        native = compile_native(k.function, *EXAMPLE, block=k.block)
+        return native, native.program(context_of(k.device))
+    except NotNative:
+        return ()
 
 
 def launcher(k: Kernel, work: Work) -> Callable:

@@ -40,7 +40,6 @@ RUNGS = (C_COLOUR, A_COLOUR, B_COLOUR, *UNITS.values(), "#8b5a2b", INK, "#d0b23a
 DIALECTS = {"OpenCL": "o", "CUDA": "s"}
 MARKERS = "DvPX*h<>dpH8"  # of all others, which are grey, and black where there are more
 UNSTEADY = 0.4  # the middle half of the repeats, as a share of the median: on a quiet machine it is below 0.1
-NO_RATE = "no rate to draw: nothing was timed, or only CUDA kernels with no GPU; time OpenCL kernels."
 
 
 def bar_chart(rows: list[tuple[str, list, str]], title: str) -> tuple[Figure, Axes]:
@@ -100,31 +99,27 @@ def ladder_chart(timings: Sequence[Timing], predictions: Sequence[Prediction] = 
     `predictions`: of the model, with hollow bars and their limits, below what was timed; `timings` may then be empty.
     Raises ValueError where there is no rate at all.
     """
-    real = [t for t in timings if not t.untimed]
-    if not real and not predictions:
-        raise ValueError(NO_RATE)
+    if not timings and not predictions:
+        raise ValueError("no rate to draw: nothing was timed.")
     colours = OURS | {"Python": PEER}
-    rows = [(plain_name(t), [(t.gflops, colours[t.dialect])], f"{spell_rate(t.gflops)}{unsteady(t)}") for t in real]
-    devices = ", ".join(dict.fromkeys(t.device for t in real if t.dialect != "Python"))
+    rows = [(plain_name(t), [(t.gflops, colours[t.dialect])], f"{spell_rate(t.gflops)}{unsteady(t)}") for t in timings]
+    devices = ", ".join(dict.fromkeys(t.device for t in timings if t.dialect != "Python"))
     for p in predictions:
         rows.append((p.kernel.split()[0], [(p.gflops, "white")], f"{p.gflops:,.0f}, limit: {p.limit}"))
-    first, rates = [*timings, *predictions][0], [one.gflops for one in (*real, *predictions)]
-    where = [devices or "the host"] * bool(real)
+    first, rates = [*timings, *predictions][0], [one.gflops for one in (*timings, *predictions)]
+    where = [devices or "the host"] * bool(timings)
     size = f"{first.M} x {first.N} x {first.K} on"
     for p in {p.gpu: p for p in predictions}.values():
         other = f"{p.M} x {p.N} x {p.K} on"
         where.append(f"\n{other} " * (other != size) + f"{p.gpu}, predicted (hollow)")
     figure, ax = bar_chart(rows, f"{size} {' and '.join(where)}")
-    hollow(ax.patches[len(real) :], predictions)
+    hollow(ax.patches[len(timings) :], predictions)
     along_rates(ax, min(0.5, min(rates) / 2), max(rates) * 3)  # the same start on every page
-    bars = "measured bars" if predictions else "bars"
-    note = f"This machine has no GPU to time CUDA on, so CUDA has no {bars}." if len(real) < len(timings) else ""
-    ax.set_xlabel(f"{ax.get_xlabel()}\n{note}".strip())
-    listed = [f"{t.label} {spell_rate(t.gflops)} GFLOP/s{unsteady(t)}" for t in real]
+    listed = [f"{t.label} {spell_rate(t.gflops)} GFLOP/s{unsteady(t)}" for t in timings]
     listed += [
         f"{p.kernel.split()[0]} on {p.gpu} {spell_rate(p.gflops)} GFLOP/s predicted, by {p.limit}" for p in predictions
     ]
-    return Picture(figure, f"Bar chart: {'; '.join(listed)}. {note}".strip())
+    return Picture(figure, f"Bar chart: {'; '.join(listed)}.")
 
 
 @look
@@ -133,13 +128,10 @@ def scoreboard_chart(board: Scoreboard, source: str = "measured now") -> Picture
 
     The peak is the first bar, where a contestant comes near it.
 
-    `source`: "measured now", or of when a record is. Raises ValueError where nothing was timed.
+    `source`: "measured now", or of when a record is.
     """
-    timed = [i for i, t in enumerate(board.timings) if not t.untimed]
-    if not timed:
-        raise ValueError(NO_RATE)
     rows = []
-    for i in sorted(timed, key=lambda i: board.timings[i].seconds):
+    for i in sorted(range(len(board.timings)), key=lambda i: board.timings[i].seconds):
         t, share, j = board.timings[i], board.of_peak(i), board.library(i)
         ours = t.step in ladder.STEPS
         words = f"{spell_rate(t.gflops)}{unsteady(t)}" + (f", {share:.0%} of peak" if share else "")
@@ -149,7 +141,7 @@ def scoreboard_chart(board: Scoreboard, source: str = "measured now") -> Picture
     title = f"{board.M} x {board.N} x {board.K} on {board.device}, {source}"
     said = "; ".join(f"{name} {words}" for name, _, words in rows)
     peak = board.peak / 1e9
-    near = max(board.timings[i].gflops for i in timed) > 0.3 * peak
+    near = max(t.gflops for t in board.timings) > 0.3 * peak
     if near:
         rows.insert(0, ("measured peak", [(peak, "white")], spell_rate(peak)))
     figure, ax = bar_chart(rows, title)
@@ -183,8 +175,7 @@ def growth_chart(boards: list[Scoreboard], source: str = "measured now") -> Pict
     rates = {}
     for b in boards:
         for t in b.timings:
-            if not t.untimed:
-                rates.setdefault(plain_name(t), []).append((b.M, t.gflops))
+            rates.setdefault(plain_name(t), []).append((b.M, t.gflops))
     rates = {name: points for name, points in rates.items() if len(points) > 1}
     if not rates:
         raise ValueError("growth needs a contestant that was timed at two square sizes at least, M = N = K.")
@@ -308,7 +299,7 @@ def ladder_roofline(limits: Limits, timings: list[Timing]) -> Picture:
     """The roofline of a device with each rung timed on it, at the intensity of its counted traffic."""
     points = []
     for t in timings:
-        if t.device == limits.device and t.step in ladder.STEPS and not t.untimed:
+        if t.device == limits.device and t.step in ladder.STEPS:
             step, product = ladder.step(t.step), (t.parameters, t.M, t.N, t.K)
             moved = 4 * (step.global_loads(*product) + step.global_stores(*product))
             points.append((t.step, 2 * t.M * t.N * t.K / moved, t.gflops))

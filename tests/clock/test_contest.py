@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from helpers import cuda_kernel, devices, ladder, measure_ladder
+from helpers import ladder, measure_ladder
 from helpers.clock import Timing, compare, contest, contests
 from helpers.clock.contests import ladder_kernels, numpy_matmul, usual_size
 from helpers.clock.timing import LONG_ENOUGH
@@ -80,14 +80,11 @@ def test_numpy_is_timed_and_then_each_rung_up_to_a_step_at_that_size(calls):
     assert [t.step for t in timings] == names
 
 
-def test_what_is_simulated_cannot_be_compared(calls):
-    if not devices.compiling():
-        pytest.skip("CUDA runs on a GPU here")
-    with pytest.raises(
-        ValueError, match=r"^a CUDA kernel has no speed to compare without a GPU; compare OpenCL kernels\.$"
-    ):
-        compare(cuda_kernel("naive"), np.matmul, 8)
-    assert calls == []
+def test_a_ladder_has_rungs_of_both_dialects_where_something_times_them(no_spirv, monkeypatch):
+    asked = dict(steps=["naive"], size=8)
+    assert [str(k) for k in ladder_kernels(**asked)] == ["numpy_matmul", "naive (OpenCL)"]
+    monkeypatch.undo()
+    assert [str(k) for k in ladder_kernels(**asked)] == ["numpy_matmul", "naive (CUDA)", "naive (OpenCL)"]
 
 
 def test_the_usual_size_is_larger_with_a_gpu(calls):

@@ -62,7 +62,6 @@ ALL = {
         [
             Timing("Python", "numpy_matmul", 8, 8, 8, 1e-3, 0.1, "host", {}),
             Timing("OpenCL", "naive", 8, 8, 8, 1e-2, 0.1, "a device", {}),
-            Timing("CUDA", "naive", 8, 8, 8, None, None, "PTX machine", {}),
         ]
     ),
     "roofline": lambda _: pictures.roofline(

@@ -68,8 +68,6 @@ def try_out(k: Kernel, given: list) -> Trial:
     outcome = try_on_ptx(k, given) if k.dialect == "CUDA" else in_children(k, given or shapes_for(k))
     if k.dialect == "OpenCL" and may_be_the_order(outcome.findings):
         outcome = outcome._replace(findings=opencl_order(k) or outcome.findings)
-    if not outcome.findings:
-        k.compile()  # which tells whether it runs natively
     if outcome.findings or k.untimed:
         return outcome
     stages = [given] if given else [shapes_for(k), long_shapes(k), large_shapes(k)]

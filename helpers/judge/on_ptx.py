@@ -66,6 +66,8 @@ def try_on_ptx(k: Kernel, given: list) -> Trial:
         given = [shape for shape in given if cost(k, shape) <= WATCH_FOR]
     there = as_on_gpu(k)
     outcome = watched(there, given)
+    if not outcome.findings:
+        k.compile()  # which tells whether it runs natively
     if there.parameters != k.parameters and outcome.findings and outcome.findings[0].kind != "does not compile":
         first, *rest = outcome.findings
         text = f"with {ladder.spell(there.parameters)}, {first.message}"
@@ -79,7 +81,7 @@ def as_on_gpu(k: Kernel) -> Kernel:
     if not step.fits(sizes, devices.PTX_MACHINE) and takes_all_sizes(k):
         sizes = step.defaults_for(devices.PTX_MACHINE)
     there = at_sizes(k, sizes)
-    there.device, there.native, there.build_seconds = devices.PTX_MACHINE, (), None
+    there.device, there.native, there.build_seconds = devices.PTX_MACHINE, None, None
     return there
 
 

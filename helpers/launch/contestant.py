@@ -101,13 +101,9 @@ class Work:
 
     def matrices(self) -> list:
         """A, B and C with their shapes, where buffers are arrays: NumPy's or Numba's."""
-        pairs = zip((self.A, self.B, self.C), self.shapes(), strict=True)
-        return [X[: m * n].reshape(m, n) for X, (m, n) in pairs]
-
-    def shapes(self) -> tuple:
-        """Those of A, B and C."""
         M, N, K = self.sizes
-        return (M, K), (K, N), (M, N)
+        shapes = (M, K), (K, N), (M, N)
+        return [X[: m * n].reshape(m, n) for X, (m, n) in zip((self.A, self.B, self.C), shapes, strict=True)]
 
 
 class Contestant:

@@ -169,7 +169,7 @@ class CudaKernel(Kernel):
     """A `@cuda.jit` function with the step's block and grid. With no GPU, `cuda_without_gpu` stands for one."""
 
     dialect, build_seconds = "CUDA", None
-    native: tuple = ()  # with no GPU: what `natively.built` returns
+    native: Callable | None = None  # with no GPU: its launcher on an OpenCL device
 
     def __init__(self, function: Any, **asked: object):
         super().__init__(**asked)
@@ -194,18 +194,15 @@ class CudaKernel(Kernel):
         return OpenCLBackend
 
     def compile(self) -> None:
-        """Compile it, if that has not been done. Raises KernelError for what does not compile.
-
-        What is not there natively runs on the PTX machine from then on.
-        """
+        """Compile it, once; what is not there natively is for the PTX machine. Raises KernelError for what is wrong."""
         if self.build_seconds is not None:
             return
         start = time.perf_counter()
         try:
             if self.runs_natively:
-                from . import natively
+                from .natively import native_launcher
 
-                self.native = natively.built(self)
+                self.native = native_launcher(self)
                 self.device = self.device if self.native else devices.PTX_MACHINE
             if not self.native:
                 self.function.compile(SIGNATURE)
@@ -218,10 +215,6 @@ class CudaKernel(Kernel):
         if self.untimed:
             return refuse_long(M, N, K)
         super().refuse_size(M, N, K)
-        if self.runs_natively:
-            from .opencl import refuse_beyond_buffer
-
-            refuse_beyond_buffer(self.device, M, N, K)
         blocks = self.grid(M, N)[1]
         if blocks > MOST_BLOCKS_DOWN:
             raise ValueError(
@@ -231,11 +224,7 @@ class CudaKernel(Kernel):
 
     def launcher(self, work: Work) -> Callable:
         """What asks for the kernel once. Without a GPU it raises KernelError for what a GPU would not do."""
-        M, N, K = work.sizes
         if self.native:
-            from . import natively
-
-            return natively.launcher(self, work)
-        if self.untimed:
-            refuse_long(M, N, K)
+            return self.native(work)
+        M, N, _ = work.sizes
         return functools.partial(self.function[self.grid(M, N), self.block, work.on.stream], *work.matrices())

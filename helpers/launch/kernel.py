@@ -40,6 +40,8 @@ class Kernel(Contestant):
     def refuse_size(self, M: int, N: int, K: int) -> None:
         """Raise what speaks against that size, whether the kernel is right or not."""
         refuse_beyond_memory(self.device, M, N, K)
+        if hasattr(self.device.handle, "max_mem_alloc_size"):  # one of OpenCL's
+            refuse_beyond_buffer(self.device, M, N, K)
 
     def place(self, X: np.ndarray, over: OnDevice | None = None) -> OnDevice:
         """Copy X, C-contiguous float32, to the device, to be given to `upload` in its place, once or more often.
@@ -52,9 +54,6 @@ class Kernel(Contestant):
         refuse_another_shape(X, over)
         on.write(over.memory, X)
         return over
-
-    def compile(self) -> None:
-        """Build what has not been built yet. Raises KernelError for what does not compile."""
 
     def binary(self) -> dict:
         """{what the driver built it from: what came of it}, for another process; {} where that need not be kept."""
@@ -115,6 +114,17 @@ def refuse_beyond_memory(device: Device, M: int, N: int, K: int) -> None:
         raise MemoryError(
             f"A, B and C of {M} x {K} times {K} x {N} need {bytes_needed / 1e9:.1f} GB; {device.name} "
             f"has {device.memory_bytes / 1e9:.1f} GB. Multiply a block of rows of A at a time."
+        )
+
+
+def refuse_beyond_buffer(device: Device, M: int, N: int, K: int) -> None:
+    """Raise MemoryError where one matrix is more than the device holds in one buffer, or a 32-bit index addresses."""
+    largest = max(M * K, K * N, M * N) + GUARD
+    limit = min(2**31 - 1, device.handle.max_mem_alloc_size // 4)
+    if largest > limit:
+        raise MemoryError(
+            f"one matrix of {largest - GUARD} elements is more than {device.name} holds in one buffer "
+            f"that a 32-bit index can address ({limit} elements). Multiply a block of rows at a time."
         )
 
 

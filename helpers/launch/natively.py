@@ -15,22 +15,19 @@ from .on_ptx import EXAMPLE
 from .opencl import context_of
 
 
-def built(k: Kernel) -> tuple:
-    """A CUDA kernel as SPIR-V, and its program on the device; () where it uses what is on the PTX machine only."""
+def native_launcher(k: Kernel) -> Callable | None:
+    """Build a CUDA kernel: Work -> what asks for it once. None where it uses what only the PTX machine has."""
     try:
         native = compile_native(k.function, *EXAMPLE, block=k.block)
-        return native, native.program(context_of(k.device))
+        program = native.build(context_of(k.device))
     except NotNative:
-        return ()
+        return None
 
+    def launcher(work: Work) -> Callable:
+        function = cl.Kernel(program, "kernel")  # of its own: it keeps its arguments
+        M, N, K = work.sizes
+        arrays = (work.A, (M, K)), (work.B, (K, N)), (work.C, (M, N))
+        native.set_args(function, [one for array in arrays for one in flat_array(*array, np.dtype(np.float32))])
+        return functools.partial(cl.enqueue_nd_range_kernel, work.on.queue, function, k.global_size(M, N), k.block)
 
-def launcher(k: Kernel, work: Work) -> Callable:
-    """What asks for the kernel once, and returns its event."""
-    native, program = k.native
-    function = cl.Kernel(program, "kernel")  # of its own: it keeps its arguments
-    arguments = []
-    for memory, shape in zip((work.A, work.B, work.C), work.shapes(), strict=True):
-        arguments += flat_array(memory, shape, np.dtype(np.float32))
-    native.set_args(function, arguments)
-    M, N, _ = work.sizes
-    return functools.partial(cl.enqueue_nd_range_kernel, work.on.queue, function, k.global_size(M, N), k.block)
+    return launcher

@@ -14,7 +14,6 @@ from .. import devices, ladder, needs
 from ..arguments import told
 from ..devices import Device
 from ..errors import KernelError, quoted
-from . import operands
 from .contestant import Backend, Work
 from .kernel import BUILT, Kernel, no_room
 from .resolve import Dialect
@@ -281,11 +280,6 @@ class OpenCLKernel(Kernel):
                 f"{self.device.name}. Make its __local arrays smaller; a float takes 4 bytes."
             )
 
-    def refuse_size(self, M: int, N: int, K: int) -> None:
-        """Raise what speaks against that size, too large a buffer included."""
-        super().refuse_size(M, N, K)
-        refuse_beyond_buffer(self.device, M, N, K)
-
     def fitted(self, M: int, N: int, K: int) -> "OpenCLKernel":
         """The kernel that multiplies a product of that size: itself, or a variant for that shape, built once."""
         if not self.by_shape:
@@ -317,17 +311,6 @@ class OpenCLKernel(Kernel):
 def macros(parameters: dict) -> list[str]:
     """The parameters as options of an OpenCL compiler."""
     return [f"-D{name}={value}" for name, value in parameters.items()]
-
-
-def refuse_beyond_buffer(device, M, N, K):
-    """Raise MemoryError where one matrix is more than the device holds in one buffer, or a 32-bit index addresses."""
-    largest = max(M * K, K * N, M * N) + operands.GUARD
-    limit = min(2**31 - 1, device.handle.max_mem_alloc_size // 4)
-    if largest > limit:
-        raise MemoryError(
-            f"one matrix of {largest - operands.GUARD} elements is more than {device.name} holds in one buffer "
-            f"that a 32-bit index can address ({limit} elements). Multiply a block of rows at a time."
-        )
 
 
 UNKNOWN = re.compile(r"use of undeclared identifier '(\w+)'")

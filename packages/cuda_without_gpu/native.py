@@ -28,10 +28,6 @@ class NativeKernel(NamedTuple):
     found: tuple[str, ...]
 
     def build(self, context):
-        """A `pyopencl.Kernel` of it, on the one device of a context."""
-        return self.program(context).all_kernels()[0]
-
-    def program(self, context):
         """The `pyopencl.Program` of it, on the one device of a context; the device's code is kept on disk.
 
         Raises NotNative where the device does not take it.

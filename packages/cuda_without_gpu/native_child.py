@@ -52,7 +52,7 @@ def context_and_queue():
 @functools.lru_cache(maxsize=256)
 def built(native):
     """A kernel on the device."""
-    return native.build(context_and_queue()[0])
+    return native.build(context_and_queue()[0]).all_kernels()[0]
 
 
 def launch(request: Request, opened: dict[Shared, np.ndarray]) -> None:

@@ -188,7 +188,7 @@ def test_what_is_saved_is_what_is_read_and_a_size_is_replaced(tmp_path):
     assert (one.on_host, two.on_host) == (True, False) and (one.device, one.blas) == ("a device", "a library")
     assert one.times(2, 1) == made().times(2, 1) and one.of_peak(2) == made().of_peak(2) and one.library(2) == 1
     changed = made()
-    object.__setattr__(changed, "seconds", ((4.0,), (2.0,), (5.0, 3.0, 4.0), ()))
+    object.__setattr__(changed, "seconds", ((4.0,), (2.0,), (5.0, 3.0, 4.0)))
     write_results([changed], tmp_path)
     one, *others = read_results(tmp_path)[0].boards
     assert len(others) == 2 and one.seconds[2] == (5.0, 3.0, 4.0)

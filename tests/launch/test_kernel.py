@@ -16,7 +16,8 @@ from helpers import check, cuda_kernel, devices, ladder, measure, opencl_kernel,
 from helpers.judge import wrong_elements
 from helpers.launch import CudaKernel, KernelError, dialect, draw, opencl, operands
 from helpers.launch.cuda import SIGNATURE
-from helpers.launch.opencl import aligned, refuse_beyond_buffer
+from helpers.launch.kernel import refuse_beyond_buffer
+from helpers.launch.opencl import aligned
 from helpers.sandbox import Finding, Outcome, first_build
 
 BUILD = {"CUDA": cuda_kernel, "OpenCL": opencl_kernel}

@@ -116,7 +116,7 @@ def test_a_product_is_right_on_buffers_of_the_device_at_ragged_shapes(device):
 
     context, queue = device
     made = native.compile_native(product, *EXAMPLE, block=BLOCK)
-    kernel = made.build(context)
+    kernel = made.build(context).all_kernels()[0]
     rng = np.random.default_rng(1)
     for M, N, K in ((1, 1, 1), (5, 67, 3), (33, 31, 47), (64, 128, 32)):
         A, B = (rng.integers(-8, 9, shape).astype(np.float32) for shape in ((M, K), (K, N)))

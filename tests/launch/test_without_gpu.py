@@ -1,13 +1,14 @@
-"""The course's kernels with no GPU: compiled, and run on the PTX machine. `cuda_without_gpu/tests` has plain Numba."""
+"""The course's kernels with no GPU: natively, or on the PTX machine. `cuda_without_gpu/tests` has plain Numba."""
 
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from numba import cuda
 
-from helpers import devices
-from helpers.launch import KernelError, on_ptx
+from helpers import check, cuda_kernel, devices, opencl_kernel
+from helpers.launch import KernelError, draw, on_ptx
 
 pytestmark = pytest.mark.skipif(not devices.compiling(), reason="CUDA runs on a GPU")
 
@@ -24,6 +25,30 @@ def test_what_numba_refuses_is_told_in_numbas_words():
     for function, words in ((no_such_name, "Unknown attribute 'nonsense'"), (of_other_types, "float64")):
         with pytest.raises(KernelError, match=words):
             on_ptx.ptx_of(function)
+
+
+natively = pytest.mark.skipif(not devices.spirv_device(), reason="no OpenCL device takes SPIR-V")
+
+
+@natively
+def test_on_one_device_both_dialects_have_the_same_sizes():
+    k, twin = cuda_kernel("register_2d"), opencl_kernel("register_2d", devices.spirv_device().name)
+    assert k.device.handle == twin.device.handle and k.parameters == twin.parameters
+    assert k.device.kind == "GPU" or "a GPU's block has 1,024 threads" in repr(k)
+    A, B = draw(300, 200, 77)
+    assert np.abs(k(A, B) - twin(A, B)).max() < 1e-4
+
+
+@natively
+def test_what_is_not_there_natively_stays_on_the_ptx_machine():
+    source = cuda_kernel("naive").source.replace("C[row, col] =", "print(row); C[row, col] =")
+    k = cuda_kernel(source, like="naive", BM=4, BN=4)
+    assert not k.untimed and check(k, [(3, 5, 7)]) and k.untimed and k(*draw(3, 5, 7)).shape == (3, 5)
+
+
+def test_where_pyopencl_is_broken_cuda_runs_on_the_ptx_machine(monkeypatch):
+    monkeypatch.setattr(devices, "opencl_device", lambda: 1 / 0)
+    assert devices.cuda_device.__wrapped__() is devices.PTX_MACHINE
 
 
 WITHOUT_NUMBA_CUDA = """

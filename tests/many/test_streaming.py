@@ -61,8 +61,8 @@ def test_cuda_is_right_and_within_the_budget():
     k, (A, B) = streamed(cuda_kernel("tiled", TILE=4), 1.4e6), draw(13, 17, 19)
     assert not wrong_elements(k(A, B), A, B).any()
     assert k.last.plan.bytes_on_device <= 1.4e6
-    assert k.last.plan.tracks == (1 if devices.compiling() else 2)
-    with pytest.raises(ValueError, match="in 1 track, " if devices.compiling() else "in 2 tracks, "):
+    assert k.last.plan.tracks == (1 if k.untimed else 2)
+    with pytest.raises(ValueError, match="in 1 track, " if k.untimed else "in 2 tracks, "):
         plan(k.kernel, 30, 30, 30, 1000)
 
 
@@ -137,10 +137,8 @@ def test_the_order_shows_a_copy_beside_a_product(monkeypatch):
     assert sorted(order) == sorted((w, b, n) for w in ("copy", "multiply") for b in (True, False) for n in steps)
 
 
-def test_with_one_track_no_copy_runs_beside_a_product():
+def test_with_one_track_no_copy_runs_beside_a_product(no_spirv):
     k = streamed(cuda_kernel("tiled", TILE=4), 1.4e6)
-    if k.device.kind != "PTX machine":
-        pytest.skip("a GPU has two tracks")
     k(*draw(13, 17, 19))
     steps = range(k.last.plan.steps)
     assert k.last.came_beside == 0

@@ -80,6 +80,8 @@ def asked(request: Request) -> str:
     code = child.returncode
     if code == 1 and time.monotonic() - start >= request.seconds:
         raise OutOfTime(f"it still ran natively after {request.seconds:g} s: an endless loop, most likely")
+    if code == 1:
+        raise NotNative("Python fails in the process that would launch it")
     how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
     raise KernelError(
         f"the kernel ended its process ({how}): it touched memory that is not its own, most likely. "

@@ -17,7 +17,7 @@ from ..launch.dialects import dialects as dialects_called
 from ..launch.host import contestant
 from ..sandbox import ProgressBar
 from . import timing
-from .timing import Timing, measure
+from .timing import NO_DEVICE, Timing, measure
 
 ROUNDS = 9  # that an order needs
 MARGIN = 1.05  # times as fast, in each of them
@@ -142,6 +142,8 @@ def ladder_kernels(upto=None, size=None, dialects=None, steps=None, parameters=N
             if one.name in step.dialects and (steps or step.suits(one.device(None, None))):
                 given = (parameters or {}).get((step.name, one.name), {})
                 kernels.append(one.build(step.name, **given))
+    if untimed := [str(k) for k in kernels if k.untimed]:
+        print(f"Not timed: {', '.join(untimed)}. {NO_DEVICE}")
     kernels = [k for k in kernels if not k.untimed]
     for k in kernels[1:]:  # all of them, before any takes its time
         k.refuse(*sizes(usual_size(kernels) if size is None else size))

@@ -28,7 +28,7 @@ REFUSED = [
     (lambda: opencl_kernel("tiled", devices.cuda_device()), "is no name; give a part of one"),
     (lambda: instruments.predict("tiled", "A1000000", 8, 8, 8), "A1000000"),
     (lambda: helpers.compiler_report("tiled", "sm_1"), "'sm_1' is none of the architectures"),
-    (lambda: launch.dialect("HIP"), "there is no dialect 'HIP'; there are: CUDA"),
+    (lambda: launch.dialect("HIP"), "unknown dialect 'HIP'. The dialects are: CUDA"),
     # arrays
     (lambda: CL.upload(A[:0], B), "A is 0 x 4 and has no elements"),
     (lambda: ON_PTX.upload(CL.place(A), B), "A lies on .*; place it on .* first"),

@@ -286,7 +286,7 @@ def test_a_kernel_for_a_gpu_is_compiled_once(own):
 
 def test_a_dialect_is_found_in_any_case_and_the_others_are_named():
     assert dialect("cuda") is dialect("CUDA") and dialect("opencl").name == "OpenCL"
-    with pytest.raises(ValueError, match=r"there is no dialect 'HIP'; there are: CUDA, OpenCL\.$"):
+    with pytest.raises(ValueError, match=r"unknown dialect 'HIP'\. The dialects are: CUDA, OpenCL\.$"):
         dialect("HIP")
 
 

@@ -14,7 +14,8 @@ import platformdirs
 
 def folder() -> Path:
     """Where it is kept; CUDA_WITHOUT_GPU_CACHE names another folder."""
-    return Path(os.environ.get("CUDA_WITHOUT_GPU_CACHE") or platformdirs.user_cache_dir("cuda_without_gpu", appauthor=False))
+    chosen = os.environ.get("CUDA_WITHOUT_GPU_CACHE")
+    return Path(chosen) if chosen else platformdirs.user_cache_path("cuda_without_gpu", appauthor=False)
 
 
 def kept(key: str, make: Callable[[], bytes]) -> bytes:

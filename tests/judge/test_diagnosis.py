@@ -152,7 +152,7 @@ MADE = {
     "quotients": (
         lambda A, B, C: (A[:, :, None] / B).sum(1),
         "wrong operator",
-        "each element is the sum of A[row, k] / B[k, col]",
+        "is the sum of A[row, k] / B[k, col]",
     ),
     "whole numbers": (
         lambda A, B, C: np.trunc(A) @ np.trunc(B),

@@ -23,6 +23,7 @@ from .. import language
 
 A_COLOUR, B_COLOUR, C_COLOUR = "#2f6db3", "#d9822b", "#3d9a50"
 INK, PAPER, GRID = "#333333", "#f4f4f2", "#c9c9c6"
+WRONG = "#b3261e"  # what should not be so
 PEER = "#8a8a86"  # what is not ours, and units without a colour
 OURS = {"CUDA": "#7a5195", "OpenCL": "#a987c9", "Python": "#cdb9df"}  # by dialect
 UNITS = {"loads and stores": "#1f7f86", "multiply-adds": "#b0456a", "whole numbers": "#9a8f1e"}  # of a GPU
@@ -139,7 +140,7 @@ def panel(ax, rows, columns, colours, title, colour=INK, labels=None):
     # One artist for all cells: with one for each a film takes twice as long.
     ax.add_collection(PolyCollection(corners, facecolors=faces, edgecolors=GRID, linewidths=0.8), autolim=False)
     for (r, c), text in (labels or {}).items():
-        dark = colours.get((r, c), PAPER) in (A_COLOUR, B_COLOUR, SHADES[0], SHADES[2], SHADES[5])
+        dark = colours.get((r, c), PAPER) in (A_COLOUR, B_COLOUR, SHADES[0], SHADES[2], SHADES[5], WRONG)
         ax.text(c + 0.5, r + 0.53, text, ha="center", va="center", fontsize=11, color="white" if dark else INK)
     ax.set(xlim=(-0.08, columns + 0.08), ylim=(rows + 0.08, -0.08), aspect="equal")
     ax.axis("off")

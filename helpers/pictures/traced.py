@@ -1,5 +1,7 @@
 """Who computes what, who reads what: drawn from a traced run of the very kernel."""
 
+from collections import defaultdict
+
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
@@ -19,6 +21,7 @@ from .drawing import (
     PAPER,
     SHADES,
     SIDE,
+    WRONG,
     Picture,
     look,
     outline,
@@ -173,12 +176,12 @@ def picture_share(k: Kernel, thread: tuple[int, int] = (1, 1), step: int = 2) ->
     that has no tiles As and Bs.
     """
     depth = ladder.STEPS[k.step].tile(k.parameters)[2]
-    read, writers, number = tiles_of(k, thread)
+    read, writers, number, _ = tiles_of(k, thread)
     refuse_outside("step", step, depth, "steps over the tile's k")
     coloured = {
-        "As": {cell for cell in read["As"] if cell[1] == step},
-        "Bs": {cell for cell in read["Bs"] if cell[0] == step},
-        "C": {cell for cell, writer in writers["C"].items() if writer == number},
+        "As": {cell: A_COLOUR for cell in read["As"] if cell[1] == step},
+        "Bs": {cell: B_COLOUR for cell in read["Bs"] if cell[0] == step},
+        "C": {cell: C_COLOUR for cell, writer in writers["C"].items() if writer == number},
     }
     figure, _ = draw_tiles(k, thread, f"at step k = {step}", coloured)
     As, Bs, C = (len(coloured[name]) for name in ("As", "Bs", "C"))
@@ -188,62 +191,127 @@ def picture_share(k: Kernel, thread: tuple[int, int] = (1, 1), step: int = 2) ->
 
 @look
 def picture_stages(k: Kernel, thread: tuple[int, int] = (1, 1)) -> Picture:
-    """Who stages what of one tile, and what one thread reads of it; a traced run.
+    """Who stages what, what one thread reads of it, and where a tile holds another number than the products need.
 
-    Each cell bears the thread, y and x, that staged or stored it; those of `thread` are outlined. `thread`: (x, y) in
-    the first block. Raises ValueError for a thread that there is none of, and for a kernel without tiles As and Bs.
+    From a traced run: the second tile along K of block (1, 1), since there most wrong places show. Each cell bears the
+    thread, y and x, that staged or stored it; those of `thread` are outlined, wrong ones are red, and of each tile one
+    is told. `thread`: (x, y) in the block. Raises ValueError for a thread that there is none of, and for a kernel
+    without tiles As and Bs.
     """
-    read, writers, number = tiles_of(k, thread)
+    rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
+    read, writers, number, holds = tiles_of(k, thread, tile=1)
     own = {name: {cell for cell, writer in by.items() if writer == number} for name, by in writers.items()}
     labels = {
         name: {cell: "{},{}".format(*divmod(writer, k.block[0])) for cell, writer in by.items()}
         for name, by in writers.items()
     }
-    when = "all steps; in each cell: y,x of who wrote it"
-    figure, axes = draw_tiles(k, thread, when, {**read, "C": own["C"]}, labels)
+    colours, told = {"C": dict.fromkeys(own["C"], C_COLOUR)}, []
+    for name, high, wide, colour in (("As", rows, depth, A_COLOUR), ("Bs", depth, columns, B_COLOUR)):
+        # With one tile before it in each direction, what the cell (r, c) should hold is as far on as a tile is wide.
+        wants = {(r, c): (name[0], r + high, c + wide) for r, c in np.ndindex(high, wide)}
+        wrong = {cell: place for cell, place in wants.items() if holds[name].get(cell) != place}
+        colours[name] = dict.fromkeys(read[name], colour) | dict.fromkeys(wrong, WRONG)
+        told += [tells(name, wrong, own[name], holds[name])] if wrong else []
+    when = f"k0 = {depth}; in each cell: y,x of who wrote it"
+    figure, axes = draw_tiles(k, thread, when, colours, labels, "\n".join(told))
     for name in ("As", "Bs"):
         for cell in own[name]:
             outline(axes[name], *cell, 1, 1)
     stages = f"It stages {len(own['As'])} of As and {len(own['Bs'])} of Bs, outlined"
     reads = f"reads {len(read['As'])} elements of As and {len(read['Bs'])} of Bs, which others staged, too"
-    return Picture(figure, f"{owner(k, thread, len(own['C']))}. {stages}, and {reads}.")
+    told = told or ["Each cell holds the number that the products need."]
+    return Picture(figure, " ".join([f"{owner(k, thread, len(own['C']))}. {stages}, and {reads}.", *told]))
 
 
-def tiles_of(k, thread):
-    """What `thread` reads of As and Bs, who wrote each cell of As, Bs and C, and its number; from a traced run."""
-    rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
-    run = trace(k, rows, columns, depth)
+def tells(name, wrong, own, holds):
+    """How many cells of a tile are wrong, what one of them holds, one's own if it can be, and what it should hold.
+
+    `wrong`: {cell: what it should hold}.
+    """
+    cell = min(own & {*wrong} or wrong)
+    held, needed = (
+        "{}[{}, {}]".format(*place) if place else "no number of A or B" for place in (holds.get(cell), wrong[cell])
+    )
+    many = f"{len(wrong)} cell{'s' * (len(wrong) > 1)} of {name}"
+    return f"{many} wrong: {name}[{cell[0]}, {cell[1]}] holds {held};\nthe products need {needed}."
+
+
+def tiles_of(k, thread, tile=0):
+    """Of a tile along K: what `thread` reads of As and Bs, who wrote each cell of As, Bs and C, the thread's number,
+    and what each cell of As and Bs holds, as (matrix, row, column); from a traced run.
+
+    The block is (tile, tile), and the run has as many blocks and tiles as it takes.
+    """
+    sides = rows, columns, _ = ladder.STEPS[k.step].tile(k.parameters)
+    run = trace(k, *((tile + 1) * side for side in sides))
     if not {"As", "Bs"} <= set(run.shapes):
         raise ValueError(f"{k} has no tiles As and Bs to read from; take a step that stages both, such as tiled.")
     refuse_outside("thread's x", thread[0], k.block[0], "threads along x")
     refuse_outside("thread's y", thread[1], k.block[1], "threads along y")
     number = thread[1] * k.block[0] + thread[0]
-    read, writers = {}, {}
-    for name in ("C", "As", "Bs"):
-        width = run.shapes[name][-1]
-        written = run.where(array=name, writes=True)
-        writers[name] = dict(zip(cells(written, width), written["thread"].tolist(), strict=True))
-        read[name] = set(cells(run.where(array=name, thread=number, writes=False), width))
+    mine = run.where(block=(tile, tile, 0))
+    writers, holds = {"C": {}}, {}
+    stored = mine[(mine["array"] == "C") & mine["writes"]]
+    for (row, column), writer in zip(cells(stored, run.shapes["C"][1]), stored["thread"].tolist(), strict=True):
+        writers["C"][row - tile * rows, column - tile * columns] = writer
+    read = {}
+    for name in ("As", "Bs"):
+        writers[name], holds[name] = staged(mine, name, run.shapes, tile)
+        reads = mine[(mine["array"] == name) & ~mine["writes"] & (mine["thread"] == number)]
+        read[name] = set(cells(reads, run.shapes[name][-1]))
     rows_owned = {row for (row, _), writer in writers["C"].items() if writer == number}
     if {row for row, _ in read["As"]} != rows_owned:  # a transposed tile is drawn as it stands in A
         read["As"] = {cell[::-1] for cell in read["As"]}
-        writers["As"] = {cell[::-1]: writer for cell, writer in writers["As"].items()}
-    return {name: read[name] for name in ("As", "Bs")}, writers, number
+        for found in (writers, holds):
+            found["As"] = {cell[::-1]: value for cell, value in found["As"].items()}
+    return read, writers, number, holds
 
 
-def draw_tiles(k, thread, when, coloured, labels=None):
-    """As and Bs above and beside their tile of C, those cells coloured. Returns the figure and the axes by name."""
+def staged(accesses, name, shapes, tile):
+    """Who wrote each cell of that shared tile, and what it holds, in round `tile` of as many and one more.
+
+    A store has what its line has loaded; where that loads nothing, the thread's numbers of its matrix in their order.
+    """
+    asked, stores = defaultdict(list), defaultdict(list)
+    for one in accesses[accesses["memory"] == "global"]:
+        if not one["writes"]:
+            place = divmod(one["index"].item(), shapes[one["array"]][1])
+            asked[one["thread"].item()].append((one["line"].item(), (str(one["array"]), *place)))
+    for one in accesses[(accesses["array"] == name) & accesses["writes"]]:
+        stores[one["thread"].item()].append(one)
+    writers, holds = {}, {}
+    for thread, those in stores.items():
+        lines = {one["line"].item() for one in those}
+        loaded = [place for line, place in asked[thread] if line in lines]
+        loaded = loaded or [place for _, place in asked[thread] if place[0] == name[0]]
+        each = len(those) // (tile + 1)
+        for at in range(tile * each, (tile + 1) * each):
+            cell = divmod(those[at]["index"].item(), shapes[name][-1])
+            writers[cell] = thread
+            holds[cell] = loaded[at] if at < len(loaded) else None
+    return writers, holds
+
+
+def draw_tiles(k, thread, when, coloured, labels=None, told=""):
+    """As and Bs above and beside their tile of C, {name: {cell: colour}}. Returns the figure and the axes by name.
+
+    `told`: lines below the tiles.
+    """
     rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
     scale = 0.44 if labels else min(0.36, (HIGH - 1.9) / (rows + depth))  # inches a cell
-    figure = Figure(figsize=(scale * (columns + depth) + 2.2, scale * (rows + depth) + 1.9))
-    axes = dict(zip(("As", "Bs", "C"), product_axes(figure, rows, columns, depth, top=0.84), strict=True))
-    figure.text(0.03, 0.94, f"thread x = {thread[0]}, y = {thread[1]}, {when}")
+    below = 0.2 * len(told.splitlines())
+    high = scale * (rows + depth) + 1.9 + below
+    figure = Figure(figsize=(scale * (columns + depth) + 2.2, high))
+    places = product_axes(figure, rows, columns, depth, top=1 - 0.5 / high, bottom=0.03 + below / high)
+    axes = dict(zip(("As", "Bs", "C"), places, strict=True))
+    figure.text(0.03, 1 - 0.22 / high, f"thread x = {thread[0]}, y = {thread[1]}, {when}")
+    figure.text(0.03, 0.1 / high, told, fontsize=11, color=WRONG, va="bottom")
     for name, title, sides, colour in (
         ("As", "As", (rows, depth), A_COLOUR),
         ("Bs", "Bs", (depth, columns), B_COLOUR),
         ("C", "this block's tile of C", (rows, columns), C_COLOUR),
     ):
-        panel(axes[name], *sides, dict.fromkeys(coloured[name], colour), title, colour, (labels or {}).get(name))
+        panel(axes[name], *sides, coloured[name], title, colour, (labels or {}).get(name))
     return figure, axes
 
 

@@ -110,22 +110,20 @@ for (; k < K; k++) acc += A[row * K + k] * B[col * K + k];
 C[row * N + col] = acc;
 """,
     },
+    "04.0": {
+        "if and else": {
+            STAGES_B: "if k0 + ty < K and col < N:\n    Bs[ty, tx] = B[k0 + ty, col]\nelse:\n    Bs[ty, tx] = 0\n"
+        },
+        "both asked for first": {
+            STAGES_A: STAGES_A.replace("As[ty, tx]", "a"),
+            STAGES_B: STAGES_B.replace("Bs[ty, tx]", "b") + "As[ty, tx] = a\nBs[ty, tx] = b\n",
+        },
+    },
     "04.1": {
         "while": {"for k in range(0, A.shape[1], TPB):": "k = -TPB\n    while k + TPB < B.shape[0]:\n        k += TPB"},
         "one round more": {"A.shape[1], TPB": "A.shape[1] + TPB, TPB"},  # of zeros: the page says that it is slower
     },
     "04.2": {
-        "if and else": {
-            STAGES_B: "if k0 + ty < K and col < N:\n    Bs[ty, tx] = B[k0 + ty, col]\nelse:\n    Bs[ty, tx] = 0\n",
-            "for k in range(TILE):": "k = 0\nwhile k < TILE:",
-            "Bs[k, tx]\n": "Bs[k, tx]\n    k += 1\n",
-        },
-        "a barrier more, only the rows that exist": {
-            STAGES_A: f"cuda.syncthreads()\n{STAGES_A}",
-            "range(TILE)": "range(min(TILE, K - k0))",
-        },
-    },
-    "04.3": {
         "by pointers": {
             "As[ty][tx] =": "__local float *a = As[ty], *b = &Bs[0][tx];\na[tx] =",
             "Bs[ty][tx] =": "b[ty * TILE] =",
@@ -380,6 +378,15 @@ WRONG = {
             "misses the idea",
         ),
     },
+    "04.0": {
+        "always the first tile": ({"A[row, k0 + tx]": "A[row, tx]"}, "As[1, 2] holds A[5, 2]; the products need A[5, 6]"),
+        "always the first block": ({"A[row, k0 + tx]": "A[ty, k0 + tx]"}, "As[1, 2] holds A[1, 6]"),
+        "no guards": (
+            {" if row < M and k0 + tx < K else float32(0)": "", " if k0 + ty < K and col < N else float32(0)": ""},
+            "out of bounds",
+        ),
+        "half a guard": ({"row < M and k0 + tx < K": "row < M"}, "out of bounds"),
+    },
     "04.1": {
         "128 rounds": ({"A.shape[1], TPB": "128, TPB"}, "only the first 128 of"),
         "no step": ({"range(0, A.shape[1], TPB)": "range(A.shape[1] // TPB + 1)"}, "where the next one begins"),
@@ -389,21 +396,6 @@ WRONG = {
             "sB[j, ty]\n        cuda.syncthreads()": "sB[j, ty]"}, "race"),
     },
     "04.2": {
-        "a guard that leaves the barrier": ({"cuda.syncthreads()\nfor k": "if row < M:\n    cuda.syncthreads()\nfor k"},
-            "divergent barrier"),
-        "no tiles": (
-            """
-for k in range(k0, min(k0 + TILE, K)):
-    if row < M and col < N:
-        acc += A[row, k] * B[k, col]
-k0 += TILE
-""",
-            "too many loads",
-        ),
-        "four for TILE": ({"range(TILE)": "range(4)"}, "wrong at other sizes"),
-        "products that reach no sum": ({"acc += As": "some = As"}, "nothing arrives"),
-    },
-    "04.3": {
         "tiles of its own": ({"__local float As": "float As"}, "Nothing here is __local: As is"),
         "a guard for memory, not for A": ({"(row < M && k0 + tx < K)": "(row * K + k0 + tx < M * K)"},
             "too many loads: 1,856 from global memory at 15 x 15 x 15"),

@@ -85,6 +85,7 @@ RIGHT = {
     "largest_side": [side_by_counting],
     "blocks_by_registers": [lambda registers, warps: 256 // (ceil_div(registers, 8) * warps)],
     "busiest": [lambda f, r, i, fl, ll: np.max([np.float64(32 * f) / fl, 32 * r / ll, i / 4])],
+    "blocks_at_a_time": [lambda TILE, threads, blocks: max(n for n in range(blocks + 1) if n * TILE * TILE <= threads)],
     "idle": [lambda work, wait, blocks: math.prod([wait / (work + wait)] * blocks)],
     "on_my_card": [lambda sms, clock: 2 * 2048**3 / 1e9 / tiled_on(gpu_like("RTX 4090", sms=sms, clock=clock)).seconds],
     "fits": [lambda BM, BN, BK, TM, TN: int(BM // TM * (BN // TN) <= 1024 and BK * (2 * BM + 8 + 2 * BN) * 4 <= 49152)],
@@ -181,6 +182,11 @@ WRONG = {
         lambda registers: math.isqrt(registers + 1),
         lambda registers: math.sqrt(registers + 1) - 1,
         lambda registers: max(s for s in (1, 2, 4, 8, 16) if s * s + 2 * s <= registers),
+    ],
+    "blocks_at_a_time": [
+        lambda TILE, threads, blocks: threads // TILE**2,  # as if there were room for any number of blocks
+        lambda TILE, threads, blocks: min(blocks, threads // TILE),
+        lambda TILE, threads, blocks: min(blocks, threads / TILE**2),
     ],
     "blocks_by_registers": [
         lambda registers, warps: blocks(registers, warps, most=64 // warps),

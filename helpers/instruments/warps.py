@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ptx_machine import WARP, bank_rounds, sectors
+from ptx_machine import LINE, SECTOR, WARP, bank_rounds, sectors
 
 from ..launch import Kernel
+from ..names import named
 from .accesses import grouped, turns
 from .traces import trace
 
@@ -58,9 +59,14 @@ class Table:
         return "\n".join(lines)
 
 
-def coalescing(k: Kernel, M: int, N: int, K: int) -> Table:
-    """How many 32-byte sectors each global access touches, against the fewest it could. Returns `Table`."""
-    return table(k, (M, N, K), "global", "sectors", lambda words: sectors(words, 4))
+def coalescing(k: Kernel, M: int, N: int, K: int, pieces: str = "sectors") -> Table:
+    """How many 32-byte sectors each global access touches, against the fewest it could. Returns `Table`.
+
+    `pieces`: "lines" counts lines of 128 bytes instead. Raises ValueError for other pieces.
+    """
+    sizes = {"sectors": SECTOR, "lines": LINE}
+    size = sizes[named(pieces, sizes, "kind of piece")]
+    return table(k, (M, N, K), "global", pieces, lambda words: sectors(words, 4, size))
 
 
 def bank_conflicts(k: Kernel, M: int, N: int, K: int) -> Table:

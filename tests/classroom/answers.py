@@ -89,13 +89,14 @@ if (i < M && j < N) {
         },
     },
     "03.0": {
-        "from the other end": "const size_t col = get_global_size(0) - 1 - get_global_id(0), row = get_global_id(1);",
+        "from the other end": "x, row = cuda.grid(2)\ncol = cuda.gridsize(2)[0] - 1 - x",
         "one number in the grid": """
-const size_t wide = get_global_size(0), mine = get_global_id(1) * wide + get_global_id(0);
-const size_t row = mine / wide, col = mine % wide;
+x, y = cuda.grid(2)
+wide = cuda.gridsize(2)[0]
+row, col = (y * wide + x) // wide, (y * wide + x) % wide
 """,
     },
-    "03.2": {
+    "03.3": {
         "pointers": """
 __global const float *a = A + row * K, *b = B + col * K;
 float acc = 0;
@@ -356,18 +357,17 @@ WRONG = {
         "C.size for nbytes": ({"naive_cl(": "0 and naive_cl(", "C.nbytes": "C.size"}, "its size in bytes is C.nbytes"),
     },
     "03.0": {
-        "as it was": ("const size_t row = get_global_id(0);\nconst size_t col = get_global_id(1);", "x and y swapped"),
+        "as it was": ("row, col = cuda.grid(2)", "x and y swapped"),
         "right, and x runs down a column": (
-            "const size_t high = get_global_size(1), mine = get_global_id(1) * get_global_size(0) + get_global_id(0);\n"
-            "const size_t row = mine % high, col = mine / high;",
+            "x, y = cuda.grid(2)\nwide, high = cuda.gridsize(2)\nn = y * wide + x\nrow, col = n % high, n // high",
             "not coalesced",
         ),
-        "work-items beyond C do its last row and column again": (
-            "const size_t col = min((int)get_global_id(0), N - 1), row = min((int)get_global_id(1), M - 1);",
+        "threads beyond C do its last row and column again": (
+            "x, y = cuda.grid(2)\ncol, row = min(x, B.shape[1] - 1), min(y, A.shape[0] - 1)",
             "too many loads",
         ),
     },
-    "03.2": {
+    "03.3": {
         "the row of C for that of B": ({"B[col * K + k]": "B[row * K + k]"}, "it reads B at the positions"),
         "stores with rows of K": ({"C[row * N + col]": "C[row * K + col]"}, "writes outside global memory"),
         "a comma index": ({"B[col * K + k]": "B[col, k]"}, "B[col, k]"),
@@ -379,7 +379,7 @@ WRONG = {
         ),
     },
     "04.0": {
-        "always the first tile": ({"A[row, k0 + tx]": "A[row, tx]"}, "As[1, 2] holds A[5, 2]; the products need A[5, 6]"),
+        "always the first tile": ({"A[row, k0 + tx]": "A[row, tx]"}, "holds A[5, 2]; the products need A[5, 6]"),
         "always the first block": ({"A[row, k0 + tx]": "A[ty, k0 + tx]"}, "As[1, 2] holds A[1, 6]"),
         "no guards": (
             {" if row < M and k0 + tx < K else float32(0)": "", " if k0 + ty < K and col < N else float32(0)": ""},

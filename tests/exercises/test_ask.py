@@ -85,6 +85,7 @@ RIGHT = {
     "largest_side": [side_by_counting],
     "blocks_by_registers": [lambda registers, warps: 256 // (ceil_div(registers, 8) * warps)],
     "busiest": [lambda f, r, i, fl, ll: np.max([np.float64(32 * f) / fl, 32 * r / ll, i / 4])],
+    "lines_a_round": [lambda BN: len({t // BN for t in range(32)}) + len({t % BN // 32 for t in range(32)})],
     "blocks_at_a_time": [lambda TILE, threads, blocks: max(n for n in range(blocks + 1) if n * TILE * TILE <= threads)],
     "idle": [lambda work, wait, blocks: math.prod([wait / (work + wait)] * blocks)],
     "on_my_card": [lambda sms, clock: 2 * 2048**3 / 1e9 / tiled_on(gpu_like("RTX 4090", sms=sms, clock=clock)).seconds],
@@ -183,6 +184,7 @@ WRONG = {
         lambda registers: math.sqrt(registers + 1) - 1,
         lambda registers: max(s for s in (1, 2, 4, 8, 16) if s * s + 2 * s <= registers),
     ],
+    "lines_a_round": [lambda BN: 32 / BN + 1, lambda BN: 256 // BN + 1, lambda BN: max(1, 32 // BN)],
     "blocks_at_a_time": [
         lambda TILE, threads, blocks: threads // TILE**2,  # as if there were room for any number of blocks
         lambda TILE, threads, blocks: min(blocks, threads // TILE),

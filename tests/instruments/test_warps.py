@@ -23,6 +23,15 @@ def test_naive_asks_for_a_sector_a_thread_and_coalesced_for_four_a_warp():
     assert "acc += A[row, k] * B[k, col]" in naive["load A"].code
 
 
+def test_lines_are_four_sectors_side_by_side():
+    naive = by_access(coalescing(cuda_kernel("naive", BM=32, BN=8), 32, 32, 32, pieces="lines"))
+    coalesced = by_access(coalescing(cuda_kernel("coalesced", BM=8, BN=32), 32, 32, 32, pieces="lines"))
+    assert [naive[f"load {name}"].pieces for name in "AB"] == [1024 * 32, 1024]
+    assert [coalesced[f"load {name}"].pieces for name in "AB"] == [1024, 1024]
+    with pytest.raises(ValueError, match="unknown kind of piece 'banks'"):
+        coalescing(cuda_kernel("naive", BM=32, BN=8), 32, 32, 32, pieces="banks")
+
+
 def test_a_kernel_typed_at_pythons_prompt_has_neither_numbers_nor_code():
     typed = (
         "from numba import cuda\n@cuda.jit\ndef mine(A, B, C):\n    x, y = cuda.grid(2)\n"

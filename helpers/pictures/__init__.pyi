@@ -3,7 +3,6 @@
 from .charts import executed_chart as executed_chart
 from .charts import growth_chart as growth_chart
 from .charts import ladder_chart as ladder_chart
-from .charts import ladder_roofline as ladder_roofline
 from .charts import picture_landscape as picture_landscape
 from .charts import picture_occupancy as picture_occupancy
 from .charts import roofline as roofline

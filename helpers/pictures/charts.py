@@ -295,17 +295,6 @@ def name_dots(ax, labels: list[str], dots: list[tuple], line: list[tuple]) -> No
         taken += [(x, y) for x in np.linspace(box.x0, box.x1, 20) for y in (box.y0, (box.y0 + box.y1) / 2, box.y1)]
 
 
-def ladder_roofline(limits: Limits, timings: list[Timing]) -> Picture:
-    """The roofline of a device with each rung timed on it, at the intensity of its counted traffic."""
-    points = []
-    for t in timings:
-        if t.device == limits.device and t.step in ladder.STEPS:
-            step, product = ladder.step(t.step), (t.parameters, t.M, t.N, t.K)
-            moved = 4 * (step.global_loads(*product) + step.global_stores(*product))
-            points.append((t.step, 2 * t.M * t.N * t.K / moved, t.gflops))
-    return roofline(limits, points)
-
-
 @look
 def picture_occupancy(report: CompilerReport) -> Picture:
     """How the blocks of a kernel fill one multiprocessor: a bar for each resource, a box for each block that fits."""

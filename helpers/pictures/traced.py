@@ -282,7 +282,8 @@ def staged(accesses, name, shapes, tile):
     writers, holds = {}, {}
     for thread, those in stores.items():
         lines = {one["line"].item() for one in those}
-        loaded = [place for line, place in asked[thread] if line in lines]
+        here = [place for line, place in asked[thread] if line in lines]
+        loaded = [place for place in here if place[0] == name[0]] or here
         loaded = loaded or [place for _, place in asked[thread] if place[0] == name[0]]
         each = len(those) // (tile + 1)
         for at in range(tile * each, (tile + 1) * each):

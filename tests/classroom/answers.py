@@ -96,21 +96,6 @@ wide = cuda.gridsize(2)[0]
 row, col = (y * wide + x) // wide, (y * wide + x) % wide
 """,
     },
-    "03.3": {
-        "pointers": """
-__global const float *a = A + row * K, *b = B + col * K;
-float acc = 0;
-for (int k = K; k > 0; k--) acc = mad(*a++, *b++, acc);
-C[row * N + col] = acc;
-""",
-        "fours": """
-float acc = 0.0f;
-int k = 0;
-for (; k + 4 <= K; k += 4) acc += dot(vload4(0, A + row * K + k), vload4(0, B + col * K + k));
-for (; k < K; k++) acc += A[row * K + k] * B[col * K + k];
-C[row * N + col] = acc;
-""",
-    },
     "04.0": {
         "if and else": {
             STAGES_B: "if k0 + ty < K and col < N:\n    Bs[ty, tx] = B[k0 + ty, col]\nelse:\n    Bs[ty, tx] = 0\n"
@@ -365,17 +350,6 @@ WRONG = {
         "threads beyond C do its last row and column again": (
             "x, y = cuda.grid(2)\ncol, row = min(x, B.shape[1] - 1), min(y, A.shape[0] - 1)",
             "too many loads",
-        ),
-    },
-    "03.3": {
-        "the row of C for that of B": ({"B[col * K + k]": "B[row * K + k]"}, "it reads B at the positions"),
-        "stores with rows of K": ({"C[row * N + col]": "C[row * K + col]"}, "writes outside global memory"),
-        "a comma index": ({"B[col * K + k]": "B[col, k]"}, "B[col, k]"),
-        "half of a square C": ({"C[row * N + col] = acc;": "C[row * N + col] = M == N && row > col ? 0.0f : acc;"},
-            "wrong numbers"),
-        "right and reads A twice": (
-            {"acc += A[row * K + k]": "acc += 0.5f * A[row * K + k] * B[col * K + k] + 0.5f * A[row * K + k]"},
-            "misses the idea",
         ),
     },
     "04.0": {

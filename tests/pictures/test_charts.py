@@ -343,21 +343,6 @@ def test_a_name_is_nearest_to_its_own_dot_and_covers_nothing(drawn, points):
         assert min(abs(middle - up) for up in (-14, 0, 14)) < 1  # on its dot's own height, or one line from it
 
 
-def test_a_rung_stands_at_the_intensity_of_its_counted_traffic(drawn):
-    tile = dict(TILE=16)
-    timings = [
-        timing("OpenCL", "tiled", 60.0, parameters=tile),
-        timing("OpenCL", "tiled", 70.0, device="another", parameters=tile),
-        timing("OpenCL", "CLBlast", 80.0),
-    ]
-    pictures.ladder_roofline(LIMITS, timings)
-    _, _, *dots = drawn[0].axes[0].lines
-    moved = 4 * (2 * 512**3 / 16 + 512**2)  # bytes: each element of A and B once for each tile across, and C
-    assert [(d.get_xdata()[0], d.get_ydata()[0]) for d in dots] == [
-        (pytest.approx(2 * 512**3 / moved), pytest.approx(60.0))
-    ]
-
-
 def test_the_blocks_of_a_multiprocessor_fill_its_resources(drawn):
     # On an H100: 256 threads are 8 warps; 50 registers are 50 * 32, in pieces of 256 1792 a warp; 20000 bytes and the
     # system's 1024 are 21120, in pieces of 128. Shared memory allows 11 blocks, warps 8, registers 4.

@@ -18,12 +18,13 @@ from artists import arrows, cells, frames, lines, matrix, rectangles, segments, 
 from matplotlib.figure import Figure
 from PIL import Image
 
-from helpers import cuda_kernel, opencl_kernel, pictures
+from helpers import cuda_kernel, opencl_kernel, pictures, with_part
 from helpers.pictures import Picture, drawing, film, films, fragments
 from helpers.sandbox import progress
 from ptx_machine import warpwide
 
 A, B, C, INK, PAPER, GRID = "#2f6db3", "#d9822b", "#3d9a50", "#333333", "#f4f4f2", "#c9c9c6"
+RED = "#b3261e"  # what should not be so
 GREENS = ("#3d9a50", "#8fcf9b", "#226b33", "#c3e8ca", "#5fb36f", "#17482a")
 
 
@@ -188,11 +189,45 @@ def test_who_stages_and_who_reads_a_tile(drawn):
     for ax in (a, b, c):
         assert words(ax) == {(y, x): f"{y},{x}" for y in range(4) for x in range(4)}
     assert [len(rectangles(ax, filled=False)) for ax in (a, b, c)] == [1, 1, 0]  # its own cell is outlined
-    assert drawn[0].texts[0].get_text() == "thread x = 2, y = 1, all steps; in each cell: y,x of who wrote it"
+    assert drawn[0].texts[0].get_text() == "thread x = 2, y = 1, k0 = 4; in each cell: y,x of who wrote it"
     assert text == (
         "Thread x = 2, y = 1 of tiled owns 1 element of C. It stages 1 of As and 1 of Bs, outlined, and reads 4 "
-        "elements of As and 4 of Bs, which others staged, too."
+        "elements of As and 4 of Bs, which others staged, too. Each cell holds the number that the products need."
     )
+
+
+STAGES = {  # the two lines, and what is told of As[1, 2] and Bs[1, 2], the thread's own cells
+    "the first tile in every round": ("As[ty, tx] = A[row, tx]", "Bs[ty, tx] = B[ty, col]", "A[5, 2]", "B[1, 6]"),
+    "the first block's": ("As[ty, tx] = A[ty, k0 + tx]", "Bs[ty, tx] = B[k0 + ty, tx]", "A[1, 6]", "B[5, 2]"),
+    "the other matrix": ("As[ty, tx] = B[row, k0 + tx]", "Bs[ty, tx] = A[k0 + ty, col]", "B[5, 6]", "A[5, 6]"),
+    "no number": ("As[ty, tx] = 0", "Bs[ty, tx] = 1", *["no number of A or B"] * 2),
+}
+
+
+@pytest.mark.parametrize("what", STAGES)
+def test_wrong_cells_of_a_staged_tile_are_red_and_one_is_told(drawn, what):
+    *mine, in_As, in_Bs = STAGES[what]
+    k = cuda_kernel(with_part("CUDA", "tiled", 1, "\n".join(mine)), like="tiled", TILE=4)
+    text = pictures.picture_stages(k, thread=(2, 1)).text
+    a, b, _ = drawn[0].axes
+    assert cells(a) == cells(b) == matrix(4, 4, dict.fromkeys(itertools.product(range(4), repeat=2), RED))
+    assert f"16 cells of As wrong: As[1, 2] holds {in_As};\nthe products need A[5, 6]." in text
+    assert f"16 cells of Bs wrong: Bs[1, 2] holds {in_Bs};\nthe products need B[5, 6]." in text
+
+
+def test_only_the_wrong_cells_of_a_staged_tile_are_red(drawn):
+    swapped = "As[ty, tx] = A[row, k0 + ty]\nb = B[k0 + ty, col]\nBs[ty, tx] = b"  # x and y; and right, in two lines
+    k = cuda_kernel(with_part("CUDA", "tiled", 1, swapped), like="tiled", TILE=4)
+    text = pictures.picture_stages(k, thread=(1, 1)).text
+    a, b, _ = drawn[0].axes
+    wrong = {(y, x): RED for y, x in itertools.permutations(range(4), 2)}
+    assert cells(a) == matrix(4, 4, {(1, 1): A} | wrong) and cells(b) == matrix(4, 4, {(k, 1): B for k in range(4)})
+    assert text.endswith("12 cells of As wrong: As[0, 1] holds A[4, 4];\nthe products need A[4, 5].")
+
+
+@pytest.mark.parametrize("step, sizes", [("register_1d", dict(BM=8, BN=4, BK=4, TM=4)), ("vectorized", FOURS)])
+def test_a_tile_that_is_staged_in_other_ways_is_right_too(step, sizes):
+    assert "Each cell holds the number that the products need." in pictures.picture_stages(kernel(step, **sizes)).text
 
 
 def test_a_threads_share_of_a_turned_tile_stands_as_in_A(drawn):

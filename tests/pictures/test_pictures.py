@@ -57,7 +57,6 @@ ALL = {
     "published": lambda _: pictures.published_chart(against_published("T4")),
     "executed": lambda _: pictures.executed_chart({"naive": RUN, "again": RUN}),
     "occupancy": lambda _: pictures.picture_occupancy(REPORT),
-    "ladder_roofline": lambda _: pictures.ladder_roofline(Limits("a device", 5e11, 1e11), TIMINGS),
     "chart": lambda _: pictures.ladder_chart(
         [
             Timing("Python", "numpy_matmul", 8, 8, 8, 1e-3, 0.1, "host", {}),

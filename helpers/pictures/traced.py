@@ -31,6 +31,7 @@ from .drawing import (
 )
 
 WAIT = 4  # boxes wide: a wait in picture_order
+TOLD = 2, 3, 1  # y and x of a block, and a tile along K, in picture_stages
 
 
 @look
@@ -193,22 +194,25 @@ def picture_share(k: Kernel, thread: tuple[int, int] = (1, 1), step: int = 2) ->
 def picture_stages(k: Kernel, thread: tuple[int, int] = (1, 1)) -> Picture:
     """Who stages what, what one thread reads of it, and where a tile holds another number than the products need.
 
-    From a traced run: the second tile along K of block (1, 1), since there most wrong places show. Each cell bears the
-    thread, y and x, that staged or stored it; those of `thread` are outlined, wrong ones are red, and of each tile one
-    is told. `thread`: (x, y) in the block. Raises ValueError for a thread that there is none of, and for a kernel
+    From a traced run: tile 1 along K of block (3, 2), since its row, column and k0 differ, and wrong places show. Each
+    cell bears the thread, y and x, that staged or stored it; those of `thread` are outlined, wrong ones are red, and of
+    each tile one is told. `thread`: (x, y) in the block. Raises ValueError for a thread that there is none of, and for a kernel
     without tiles As and Bs.
     """
     rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
-    read, writers, number, holds = tiles_of(k, thread, tile=1)
+    read, writers, number, holds = tiles_of(k, thread, TOLD)
     own = {name: {cell for cell, writer in by.items() if writer == number} for name, by in writers.items()}
     labels = {
         name: {cell: "{},{}".format(*divmod(writer, k.block[0])) for cell, writer in by.items()}
         for name, by in writers.items()
     }
     colours, told = {"C": dict.fromkeys(own["C"], C_COLOUR)}, []
-    for name, high, wide, colour in (("As", rows, depth, A_COLOUR), ("Bs", depth, columns, B_COLOUR)):
-        # With one tile before it in each direction, what the cell (r, c) should hold is as far on as a tile is wide.
-        wants = {(r, c): (name[0], r + high, c + wide) for r, c in np.ndindex(high, wide)}
+    y, x, tile = TOLD
+    for name, high, wide, row, col, colour in (
+        ("As", rows, depth, y * rows, tile * depth, A_COLOUR),
+        ("Bs", depth, columns, tile * depth, x * columns, B_COLOUR),
+    ):
+        wants = {(r, c): (name[0], row + r, col + c) for r, c in np.ndindex(high, wide)}
         wrong = {cell: place for cell, place in wants.items() if holds[name].get(cell) != place}
         colours[name] = dict.fromkeys(read[name], colour) | dict.fromkeys(wrong, WRONG)
         told += [tells(name, wrong, own[name], holds[name])] if wrong else []
@@ -236,24 +240,25 @@ def tells(name, wrong, own, holds):
     return f"{many} wrong: {name}[{cell[0]}, {cell[1]}] holds {held};\nthe products need {needed}."
 
 
-def tiles_of(k, thread, tile=0):
+def tiles_of(k, thread, at=(0, 0, 0)):
     """Of a tile along K: what `thread` reads of As and Bs, who wrote each cell of As, Bs and C, the thread's number,
     and what each cell of As and Bs holds, as (matrix, row, column); from a traced run.
 
-    The block is (tile, tile), and the run has as many blocks and tiles as it takes.
+    `at`: the block's y and x, and the tile's number along K. The run has as many of each as it takes.
     """
     sides = rows, columns, _ = ladder.STEPS[k.step].tile(k.parameters)
-    run = trace(k, *((tile + 1) * side for side in sides))
+    (y, x, tile), sizes = at, [(n + 1) * side for n, side in zip(at, sides, strict=True)]
+    run = trace(k, *sizes)
     if not {"As", "Bs"} <= set(run.shapes):
         raise ValueError(f"{k} has no tiles As and Bs to read from; take a step that stages both, such as tiled.")
     refuse_outside("thread's x", thread[0], k.block[0], "threads along x")
     refuse_outside("thread's y", thread[1], k.block[1], "threads along y")
     number = thread[1] * k.block[0] + thread[0]
-    mine = run.where(block=(tile, tile, 0))
+    mine = run.where(block=(x, y, 0))
     writers, holds = {"C": {}}, {}
     stored = mine[(mine["array"] == "C") & mine["writes"]]
     for (row, column), writer in zip(cells(stored, run.shapes["C"][1]), stored["thread"].tolist(), strict=True):
-        writers["C"][row - tile * rows, column - tile * columns] = writer
+        writers["C"][row - y * rows, column - x * columns] = writer
     read = {}
     for name in ("As", "Bs"):
         writers[name], holds[name] = staged(mine, name, run.shapes, tile)

@@ -197,9 +197,10 @@ def test_who_stages_and_who_reads_a_tile(drawn):
 
 
 STAGES = {  # the two lines, and what is told of As[1, 2] and Bs[1, 2], the thread's own cells
-    "the first tile in every round": ("As[ty, tx] = A[row, tx]", "Bs[ty, tx] = B[ty, col]", "A[5, 2]", "B[1, 6]"),
+    "the first tile in every round": ("As[ty, tx] = A[row, tx]", "Bs[ty, tx] = B[ty, col]", "A[9, 2]", "B[1, 14]"),
     "the first block's": ("As[ty, tx] = A[ty, k0 + tx]", "Bs[ty, tx] = B[k0 + ty, tx]", "A[1, 6]", "B[5, 2]"),
-    "the other matrix": ("As[ty, tx] = B[row, k0 + tx]", "Bs[ty, tx] = A[k0 + ty, col]", "B[5, 6]", "A[5, 6]"),
+    "B's place for A's": ("As[ty, tx] = A[k0 + ty, tx]", "Bs[ty, tx] = B[row, k0 + tx]", "A[5, 2]", "B[9, 6]"),
+    "the other matrix": ("As[ty, tx] = B[k0 + ty, col]", "Bs[ty, tx] = A[row, k0 + tx]", "B[5, 14]", "A[9, 6]"),
     "no number": ("As[ty, tx] = 0", "Bs[ty, tx] = 1", *["no number of A or B"] * 2),
 }
 
@@ -211,8 +212,8 @@ def test_wrong_cells_of_a_staged_tile_are_red_and_one_is_told(drawn, what):
     text = pictures.picture_stages(k, thread=(2, 1)).text
     a, b, _ = drawn[0].axes
     assert cells(a) == cells(b) == matrix(4, 4, dict.fromkeys(itertools.product(range(4), repeat=2), RED))
-    assert f"16 cells of As wrong: As[1, 2] holds {in_As};\nthe products need A[5, 6]." in text
-    assert f"16 cells of Bs wrong: Bs[1, 2] holds {in_Bs};\nthe products need B[5, 6]." in text
+    assert f"16 cells of As wrong: As[1, 2] holds {in_As};\nthe products need A[9, 6]." in text
+    assert f"16 cells of Bs wrong: Bs[1, 2] holds {in_Bs};\nthe products need B[5, 14]." in text
 
 
 def test_only_the_wrong_cells_of_a_staged_tile_are_red(drawn):
@@ -222,7 +223,7 @@ def test_only_the_wrong_cells_of_a_staged_tile_are_red(drawn):
     a, b, _ = drawn[0].axes
     wrong = {(y, x): RED for y, x in itertools.permutations(range(4), 2)}
     assert cells(a) == matrix(4, 4, {(1, 1): A} | wrong) and cells(b) == matrix(4, 4, {(k, 1): B for k in range(4)})
-    assert text.endswith("12 cells of As wrong: As[0, 1] holds A[4, 4];\nthe products need A[4, 5].")
+    assert text.endswith("12 cells of As wrong: As[0, 1] holds A[8, 4];\nthe products need A[8, 5].")
 
 
 @pytest.mark.parametrize("step, sizes", [("register_1d", dict(BM=8, BN=4, BK=4, TM=4)), ("vectorized", FOURS)])

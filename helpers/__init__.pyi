@@ -24,7 +24,7 @@ from .instruments import coalescing as coalescing
 from .instruments import compiler_report as compiler_report
 from .instruments import predicted_traffic as predicted_traffic
 from .instruments import traffic as traffic
-from .judge import check as check
+from .checking import check as check
 from .language import set_language as set_language
 from .launch import cuda_kernel as cuda_kernel
 from .launch import opencl_kernel as opencl_kernel

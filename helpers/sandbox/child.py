@@ -102,13 +102,13 @@ def in_the_source(k: Kernel, finding: Finding) -> Finding:
         loops = tuple(n for n, line in enumerate(code, 1) if re.search(r"\b(for|while|do|goto)\b", line))
         prints = tuple(n for n, line in enumerate(code, 1) if re.search(r"\bprintf? *\(", line))
         where = "it prints here, which takes long: leave that out, and check again" if prints else "its loops are here"
-        return replace(finding, message=f"{finding.message}; {where}", lines=prints or loops)
+        return replace(finding, key=f"{finding.message}; {where}", lines=prints or loops)
     if finding.kind == "crash" and FAR in finding.message:
         found = {n: re.findall(ARRAY, line) for n, line in enumerate(code, 1)}
         arrays = [name + sizes for declared in found.values() for name, sizes in declared]
         if arrays:
             text = f"{finding.message}. Look whether each index of {' and '.join(arrays)} stays below its size"
-            return replace(finding, message=text, lines=tuple(n for n, declared in found.items() if declared))
+            return replace(finding, key=text, lines=tuple(n for n, declared in found.items() if declared))
     return finding
 
 

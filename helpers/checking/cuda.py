@@ -176,10 +176,6 @@ class OnPtx(CudaProduct):
             return Seen(refusal.findings)
         return examine(self, self.affordable(shapes, WATCH_FOR))
 
-    def natively(self, stages):
-        """The same here: all that is known of its own sizes."""
-        return in_stages(self, [self.affordable(stages[0], WATCH_FOR)])
-
     def large(self):
         """Whether the machine takes long for its tile."""
         fits = ladder.STEPS[self.k.step].fits(self.k.parameters, devices.PTX_MACHINE)

@@ -221,7 +221,7 @@ def k_is_cut(product, wrong, right):
         for r in wrong:
             last = (r.K - 1) // depth * depth
             tried = {
-                None: [slice(0, stop) for stop in range(1, r.K)],
+                None: [slice(0, stop) for stop in range(r.K)],
                 1: [slice(last, r.K)] * (last > 0) + [slice(r.K - 1, r.K)] * (r.K > 1),
                 2: [slice(depth, r.K)],
                 3: [slice(1, r.K)],

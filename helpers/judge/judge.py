@@ -25,51 +25,34 @@ def judge(product: Product, shapes: list[Shape] | None = None) -> Report:
     `shapes`: a list of (M, N, K); by default those that `shapes` makes from its tile, and those that people use.
     """
     seen = product.seen(watch) if shapes is None else product.watch(shapes)
-    multiplied = Seen([])
-    if not seen.findings:
-        multiplied = product.natively([watched(product.tile), [*MULTIPLIED]] if shapes is None else [shapes])
-    findings = seen.findings or multiplied.findings
-    tried = [*seen.shapes, *multiplied.shapes]
-    return Report(
-        product.name, tuple(findings), product.source, largest(tried), (*seen.notes, *multiplied.notes), product.inputs
-    )
+    findings, tried, notes = elsewhere(product, seen) if seen.at else seen.findings, [*seen.shapes], seen.notes
+    if not findings:
+        small = watched(product.tile)
+        multiplied = product.natively([small, [*MULTIPLIED]] if shapes is None else [shapes])
+        findings, tried, notes = multiplied.findings, tried + multiplied.shapes, (*notes, *multiplied.notes)
+    return Report(product.name, tuple(findings), product.source, largest(tried), notes, product.inputs)
 
 
 def watch(product: Product) -> Seen:
     """The first move: all of the small shapes once, at its own sizes or, where these are large, at unlike ones."""
-    small = watched(product.tile)
-    unlike = product.unlike()
-    if not unlike or not product.large():
-        seen = product.watch(small)
-        for other in unlike if not seen.findings else ():
-            if found := other.watch(watched(other.tile)[:FEW]).findings:
-                return seen._replace(findings=[at_other_sizes(product, other, found[0])])
-        return seen
-    first, second = unlike
-    for other, few in ((first, None), (second, FEW)):
-        seen = other.watch(watched(other.tile)[:few])
-        if seen.findings:
-            return seen._replace(findings=with_sizes(product, other, seen.findings))
-    own = product.watch([(1, 1, 1)], at_least=0)
-    return own if own.findings else seen._replace(shapes=own.shapes)
+    large, unlike = product.large(), product.unlike()
+    seen = Seen([]) if large and unlike else product.watch(watched(product.tile))
+    for number, other in enumerate(unlike if not seen.findings else ()):
+        few = None if large and number == 0 else FEW
+        found = other.watch(watched(other.tile)[:few]).findings
+        if found and found[0].kind != Kind.NOT_COMPILED:  # a source may refuse other sizes
+            return seen._replace(findings=found, at=other.sizes)
+    return product.watch([(1, 1, 1)], at_least=0) if large and unlike else seen
 
 
-def with_sizes(product: Product, other: Product, found: list[Finding]) -> list[Finding]:
-    """What was found at other sizes than its own, which are too large to be watched: numbers may be right at these."""
-    if found[0].kind == Kind.NOT_COMPILED:  # a source may refuse other sizes
-        return []
-    own = product.natively([watched(product.tile)]).findings
-    if own and found[0].kind.by_numbers:
-        return own
-    if not own and found[0].kind.by_numbers:
-        return [at_other_sizes(product, other, found[0])]
-    return [replace(found[0], key="with_sizes", values={"sizes": other.sizes, "found": found[0]}), *found[1:]]
-
-
-def at_other_sizes(product: Product, other: Product, found: Finding) -> Finding:
-    """What to say of a product that is right at its own sizes, and has that finding at other ones."""
-    values = {"own": product.sizes, "other": other.sizes, "kind": found.kind, "found": found}
-    return Finding(Kind.OTHER_SIZES, "other_sizes", found.lines, values)
+def elsewhere(product: Product, seen: Seen) -> list[Finding]:
+    """What to say of what was seen at other sizes than its own, at which it may be right."""
+    first, *others = seen.findings
+    values = {"own": product.sizes, "other": seen.at, "kind": first.kind, "found": first}
+    if product.large() and not first.kind.by_numbers:
+        return [replace(first, key="with_sizes", values=values), *others]
+    own = product.natively([watched(product.tile)]).findings if product.large() else []
+    return own or [Finding(Kind.OTHER_SIZES, "other_sizes", first.lines, values)]
 
 
 def in_stages(product: Product, stages: list[list[Shape]]) -> Seen:

@@ -13,12 +13,13 @@ Shape = tuple[int, int, int]  # M, N, K
 class Seen(NamedTuple):
     """What came of a move: the findings, empty where all is right, the shapes tried, and notes on what was not done.
 
-    `notes` are `Finding`s whose kind is "".
+    `notes` are `Finding`s whose kind is "". `at`: the sizes at which that was found, "" where they are its own.
     """
 
     findings: list
     shapes: list = []  # noqa: RUF012, never changed
     notes: tuple = ()
+    at: str = ""
 
 
 class Product(Protocol):

@@ -93,7 +93,7 @@ SENTENCES = {
     "it does: the compiler makes a mistake, or the kernel does what the language leaves open. HELPERS_OPENCL_DEVICE "
     "takes another device",
     "other_sizes": "right with {own}, and wrong with {other}, where the finding is: {kind}, {found}",
-    "with_sizes": "with {sizes}, {found}",
+    "with_sizes": "with {other}, {found}",
     "waits_for_others": "it waits here, in a loop, for what another work-item does. OpenCL promises no order of work-items: "
     "the other one may never begin",
     "unset_variable": "{name} is used before it is set. Numba happens to begin it with zero, which nothing promises",

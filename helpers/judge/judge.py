@@ -49,7 +49,7 @@ def elsewhere(product: Product, seen: Seen) -> list[Finding]:
     """What to say of what was seen at other sizes than its own, at which it may be right."""
     first, *others = seen.findings
     values = {"own": product.sizes, "other": seen.at, "kind": first.kind, "found": first}
-    if product.large() and not first.kind.by_numbers:
+    if product.large() and not Kind(first.kind).by_numbers:
         return [replace(first, key="with_sizes", values=values), *others]
     own = product.natively([watched(product.tile)]).findings if product.large() else []
     return own or [Finding(Kind.OTHER_SIZES, "other_sizes", first.lines, values)]

@@ -94,6 +94,35 @@ SENTENCES = {
     "takes another device",
     "other_sizes": "right with {own}, and wrong with {other}, where the finding is: {kind}, {found}",
     "with_sizes": "with {other}, {found}",
+    # what Oclgrind reports
+    "outside_memory": "it {does} outside {where}",
+    "reads": "reads",
+    "writes": "writes",
+    "global_memory": "global memory",
+    "local_memory": "local memory",
+    "private_memory": "private memory",
+    "an_array": "an array",
+    "as_reported": "{first}",
+    "divergent_copy": "the work-items of a work-group do not all ask for the same copy here. async_work_group_copy is one "
+    "copy for the whole work-group: each work-item calls it, with the same places and the same number of elements",
+    "some_reach_barrier": "only some work-items of a work-group reach this barrier",
+    "two_touch": "two work-items touch the same element of {where}, one of them writing",
+    "two_write_local": "two work-items write different numbers to the same element of local memory",
+    "local_race": "work-items read and write the same element of local memory",
+    "local_race_between": "work-items read and write the same element of local memory, since there is no barrier between "
+    "line {line} and line {other}",
+    "local_race_round": "work-items read and write the same element of local memory, since no barrier keeps line {line} "
+    "from running again before all are done with line {other}",
+    "misaligned_vector": "it {does} a vector at an address that is no multiple of the vector's size, which GPUs cannot do. "
+    "vload4 and vstore4 take any element of a float array",
+    "nobody_waits": "nobody waits until the copy is done. Call wait_group_events(1, &e) with the event that "
+    "async_work_group_copy returned, before the numbers are read",
+    "waits_for_no_copy": "it waits for an event that no async_work_group_copy has returned",
+    "unset_and_no_local": "what it stores comes from numbers that nobody has set, such as a sum that does not start at "
+    "zero, or an element of a tile that was never staged. Nothing here is __local: {name} is a work-item's own, and no "
+    "other one's numbers reach it",
+    "unset_condition": "an `if` or a loop here asks for a number that nobody has set",
+    "unset_index": "an index here comes from a number that nobody set",
     "waits_for_others": "it waits here, in a loop, for what another work-item does. OpenCL promises no order of work-items: "
     "the other one may never begin",
     "unset_variable": "{name} is used before it is set. Numba happens to begin it with zero, which nothing promises",

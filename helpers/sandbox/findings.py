@@ -1,13 +1,11 @@
 """Which line of a kernel's source a finding is about."""
 
 from ..judge.findings import Finding
-from ..judge.sentences import SENTENCES
 from ..launch import Kernel
 from ..launch.cuda_source import came_as_text
 from ..launch.numba_internals import plain_function
 
-__all__ = ["UNSET", "Finding", "source_line"]
-UNSET = SENTENCES["unset"]
+__all__ = ["Finding", "source_line"]
 
 
 def source_line(k: Kernel, number: int) -> int:

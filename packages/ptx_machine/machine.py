@@ -495,7 +495,9 @@ class Blocks:
             ]
             name = f"block {self.spell_block(block)}"
             text = f"only {many[block]} of the {alive[block]} threads of {name} reach this barrier"
-            self.launch.find("divergent barrier", number, "; ".join([text, *elsewhere]), short.size)
+            lanes = passing[number][self.block_of[passing[number]] == block]
+            came = self.launch.access(self.operations[number], self.threads[lanes], self.rounds[lanes], "", "barrier")
+            self.launch.find("divergent barrier", number, "; ".join([text, *elsewhere]), short.size, accesses=(came,))
             return
 
     # ---------------------------------------------------------------- calls, clocks
@@ -1023,18 +1025,28 @@ class Blocks:
     def check(self, op, number, lanes, space, address, inside):
         """Find accesses outside of every array, and at no multiple of their width."""
         if inside is not None:
-            first, memory = np.argmin(inside), self.memories[space]
+            first, memory, accesses = np.argmin(inside), self.memories[space], ()
             does = "stores" if op.act in ("store", "copy") else "loads"
-            text = (
-                f"{self.who(lanes[first])} {does} {op.width} bytes outside every array of {space} memory"
-                f"{nearest(memory, address[first], op.width)}"
-            )
-            self.launch.find("out of bounds", number, text, np.count_nonzero(~inside))
+            text = f"{self.who(lanes[first])} {does} {op.width} bytes outside every array of {space} memory"
+            array = nearest(memory, address[first])
+            if array is not None:
+                offsets = address.view(np.int64) - memory.addresses[array]
+                text += how_far(memory, array, int(offsets[first]), op.width)
+                near = (offsets > -GAP // 2) & (offsets < memory.bytes[array] + GAP // 2)
+                who = self.threads[lanes[near]], self.rounds[lanes[near]]
+                accesses = (self.access(op, *who, space, array, offsets[near]),)
+            self.launch.find("out of bounds", number, text, np.count_nonzero(~inside), accesses=accesses)
         multiple = op.width & -op.width  # a copy may read any number of bytes
         crooked = address & np.uint64(multiple - 1)
         if np.count_nonzero(crooked):
             text = f"{self.who(lanes[np.argmax(crooked > 0)])} moves {op.width} bytes at no multiple of {multiple}"
             self.launch.find("misaligned", number, text, np.count_nonzero(crooked))
+
+    def access(self, op, threads, rounds, space, array, offsets):
+        """What threads touch of one array, as an `Access`; offsets (n,) int64, from its first byte on."""
+        name, act = plain_name(self.memories[space].names[array]), op.act.partition("_")[0]
+        which = (name,), np.zeros(len(offsets), np.int32)
+        return self.launch.access(op, threads, rounds, space, act, *which, np.asarray(offsets, np.int64), op.width)
 
     def spaces_of(self, address):
         """The memory that each of these addresses lies in: (names, which of them, (n,))."""
@@ -1106,19 +1118,20 @@ class Blocks:
         if unwritten is not None and np.count_nonzero(unwritten):
             does = "adds to" if op.act == "atomic" else "reads"
             row = int(np.argmax(unwritten))
-            what = self.spell_shared(units.ravel()[row], op.size)
+            place = units.ravel()[row] * self.launch.program.unit % self.memories["shared"].size
+            what = self.spell_shared(place, op.size)
             text = f"{self.who(lanes[row // units.shape[1]])} {does} {what}, which no thread has written"
             self.launch.find("uninitialised", number, text, np.count_nonzero(unwritten))
         if np.count_nonzero(race):
             row = int(np.argmax(race))
-            what = self.spell_shared(units.ravel()[row], op.size)
-            self.find_race(op, number, lanes[row // units.shape[1]], what, by[row], np.count_nonzero(race))
+            place = int(units.ravel()[row]) * self.launch.program.unit % self.memories["shared"].size
+            lane = lanes[row // units.shape[1]]
+            self.find_race(op, number, lane, "shared", place, by[row], np.count_nonzero(race))
 
-    def spell_shared(self, unit, size):
-        """An element of shared memory in words."""
-        memory = self.memories["shared"]
-        array, offset = memory.array_at(unit * self.launch.program.unit % memory.size)
-        return f"element {offset // size} of {plain_name(memory.names[array])}"
+    def spell_shared(self, place, size):
+        """The element at a place of shared memory in words."""
+        array, offset = self.memories["shared"].array_at(place)
+        return f"element {offset // size} of {plain_name(self.memories['shared'].names[array])}"
 
     def note(self, notes, op, number, lanes, units, values):
         """Note an access. Returns (race, the stamps of those it races with, where nobody has written)."""
@@ -1139,9 +1152,11 @@ class Blocks:
             race, last = notes.write(flat, by, bits)
         return race, last, unwritten
 
-    def find_race(self, op, number, lane, what, stamp, many):
-        """A race of this lane with the thread of a stamp."""
+    def find_race(self, op, number, lane, space, place, stamp, many):
+        """A race of this lane, at a place of that memory, with the thread of a stamp."""
         does = {"load": "reads", "atomic": "changes"}.get(op.act, "writes")
+        what = self.launch.spell(place) if space == "global" else self.spell_shared(place, op.size)
+        array, offset = self.memories[space].array_at(place)
         if stamp >= 1 << 62:
             text = f"{self.who(lane)} {does} {what} while an asynchronous copy to it is on its way"
             self.launch.find("race", number, text, many)
@@ -1149,14 +1164,17 @@ class Blocks:
         other = self.launch.history[int(stamp >> TIME)]
         act = self.operations[other].act.partition("_")[0]
         did = {"load": "read", "atomic": "changed", "meet": "touched"}.get(act, "wrote")
-        others, also = self.launch.spell_thread(int(stamp & THREAD)), " and others" * bool(stamp & SEVERAL)
+        thread, several = int(stamp & THREAD), bool(stamp & SEVERAL)
+        others, also = self.launch.spell_thread(thread), " and others" * several
         if also and others == self.who(lane):  # of several, the one that is noted is this thread itself
             others, also = others.replace("thread", "another thread than", 1), ""
         text = (
             f"{self.who(lane)} {does} {what}, which {others}{also} {did} at {self.launch.spell_line(other)}, "
             "and nothing orders the two"
         )
-        self.launch.find("race", number, text, many, other)
+        later = self.access(op, self.threads[[lane]], self.rounds[[lane]], space, array, [offset])
+        earlier = self.access(self.operations[other], [thread], [-1], space, array, [offset])
+        self.launch.find("race", number, text, many, other, accesses=(later, earlier), several=several)
 
     def watch_global(self, op, number, lanes, place, inside, values):
         """Note who touches what of the arrays that may be written, and that nobody stores to the others."""
@@ -1183,8 +1201,8 @@ class Blocks:
             launch.stored[units] = np.maximum(launch.stored[units], 1)
         if np.count_nonzero(race):
             row = int(np.argmax(race))
-            what = launch.spell(launch.writable + units.ravel()[row] * launch.program.unit)
-            self.find_race(op, number, lanes[row // units.shape[1]], what, by[row], np.count_nonzero(race))
+            place = launch.writable + int(units.ravel()[row]) * launch.program.unit
+            self.find_race(op, number, lanes[row // units.shape[1]], "global", place, by[row], np.count_nonzero(race))
 
     # ---------------------------------------------------------------- words for findings
 
@@ -1233,14 +1251,19 @@ def in_units(place, size, width):
     return first + np.arange(width // size) if width > size else first
 
 
-def nearest(memory, address, width):
-    """How far off an access is from the array below it, or above."""
-    for name, base, size in zip(memory.names, memory.addresses, memory.bytes, strict=True):
-        offset, name = int(address) - base, plain_name(name)
-        if -GAP // 2 < offset < 0:
-            return f", {-offset} bytes before {name}"
-        if 0 <= offset < size:
-            return f": the last {offset + width - size} of them lie behind the end of {name}"
-        if size <= offset < size + GAP // 2:
-            return f", {offset - size} bytes behind the end of {name}"
-    return ""
+def nearest(memory, address):
+    """The number of the array that an address lies in or near; None where there is none."""
+    for number, (base, size) in enumerate(zip(memory.addresses, memory.bytes, strict=True)):
+        if -GAP // 2 < int(address) - base < size + GAP // 2:
+            return number
+    return None
+
+
+def how_far(memory, number, offset, width):
+    """How far off an access is from that array, from whose first byte it is `offset` bytes away, in words."""
+    name, size = plain_name(memory.names[number]), memory.bytes[number]
+    if offset < 0:
+        return f", {-offset} bytes before {name}"
+    if offset < size:
+        return f": the last {offset + width - size} of them lie behind the end of {name}"
+    return f", {offset - size} bytes behind the end of {name}"

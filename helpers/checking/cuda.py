@@ -17,10 +17,11 @@ from ..judge.judge import in_stages
 from ..judge.shapes import affordable
 from ..launch import Kernel, numba_internals, refusals
 from ..launch.cuda_source import from_text
-from ..launch.on_ptx import EXAMPLE, run_arrays
+from ..launch.on_ptx import ARGUMENTS, EXAMPLE, run_arrays
 from ..sandbox import Job, in_child, source_line
 from .in_time import limited, stopped
 from .kernels import KernelProduct
+from .touched import FLOAT, at_barrier, outside_on_ptx, race_on_ptx
 
 # What may be spent, in `cost`: about 0.1 s of computing a million, watched, and half of that as a GPU gets it.
 WATCH_FOR, RUN_FOR, LARGE = 10_000_000, 20_000_000, 150_000
@@ -30,15 +31,6 @@ SECONDS = 40  # of computing, for all that is multiplied
 
 # An index of one number, a sum or a product.
 FLAT = re.compile(r"\b([ABC])\[(?:[^\[\],:]|\[\d\])*[*+](?:[^\[\],:]|\[\d\])*\]")
-# How the PTX machine says where an access lies.
-OUTSIDE = re.compile(
-    r"(?P<who>.*) (?P<does>loads|stores) \d+ bytes outside every array of \w+ memory"
-    r"(, \d+ bytes |: the last \d+ of them lie |)(?P<where>(behind the end of|before) \w+|)(?P<times>( \(\d+ times\))?)"
-)
-RACE = re.compile(
-    r".* of block (?P<block>\(.*?\)) (?P<now>reads|writes|changes) (element \d+ of )?(?P<array>\w+).*?, "
-    r"which .* of block (?P<other>\(.*?\))( and others)? (?P<before>read|wrote|changed|touched)\b.*"
-)
 # Races come of an index that is too large; that a load finds nothing comes of a race.
 CLEAREST = {Kind.OUT_OF_BOUNDS: 0, Kind.UNSET: 2}
 MISSING = {Kind.UNSET, Kind.RACE}  # what comes of threads that pass no barrier
@@ -161,7 +153,8 @@ class OnPtx(CudaProduct):
         if done.findings:
             left = self.who_left(A, B) if {one.kind for one in done.findings} <= MISSING else []
             clearest = sorted(done.findings, key=lambda one: CLEAREST.get(one.kind, 1))
-            raise Wrong(*left, *one_a_line(self.located(one) for one in clearest if one.kind != "out of time"))
+            shapes = dict(zip(ARGUMENTS, (one.shape for one in done.arrays), strict=True))
+            raise Wrong(*left, *one_a_line(self.located(one, shapes) for one in clearest if one.kind != "out of time"))
         if amiss and done.arrays[2].any() and (left := self.who_left(A, B)):
             raise Wrong(*left)
         return done.arrays[2]
@@ -224,33 +217,38 @@ class OnPtx(CudaProduct):
 
         A GPU does not wait for threads that have ended; what they should have staged is missing all the same.
         """
-        threads, (across, _) = self.block[0] * self.block[1], self.k.grid(A.shape[0], B.shape[1])
+        threads, grid = self.block[0] * self.block[1], self.k.grid(A.shape[0], B.shape[1])
         for access in self.run(A, B, trace=True).trace:
             blocks, came = np.unique(access.blocks, return_counts=True)
             if access.act == "barrier" and (came < threads).any():
                 few = int(np.argmax(came < threads))
-                values = dict(came=came[few], threads=threads, block=f"({blocks[few] % across}, {blocks[few] // across})")
+                values = dict(came=came[few], threads=threads) | at_barrier(access, blocks[few], self.block, grid)
                 lines = (source_line(self.k, access.source),) if access.source else ()
                 return [Finding(Kind.DIVERGENT, "who_left", lines, values)]
         return []
 
-    def located(self, finding: ptx_machine.Finding) -> Finding:
-        """What the PTX machine found, with lines and names of k.source: of a race both, the earlier access first."""
-        k = self.k
+    def located(self, finding: ptx_machine.Finding, shapes: dict) -> Finding:
+        """What the PTX machine found, with lines and names of k.source: of a race both, the earlier access first.
+
+        `shapes`: of A, B and C, by name.
+        """
+        k, kind = self.k, Kind(finding.kind)
         lines = dict.fromkeys(line for line in (finding.other_source, finding.source) if line)
+        named = tuple(source_line(k, line) for line in lines)
+        arrays = {name: (name, shape, FLOAT) for name, shape in shapes.items()} | to_ptx.shared_arrays(self.compiled)
+        grid = k.grid(*shapes["C"])
+        if kind == Kind.RACE and finding.accesses:
+            return Finding(kind, "race", named, race_on_ptx(finding, arrays, k.block, grid, named))
+        if kind == Kind.OUT_OF_BOUNDS:
+            return Finding(kind, "outside_array", named, outside_on_ptx(finding, arrays, k.block, grid))
         message = re.sub(r" at line \d+ of the PTX( \(line \d+ of the source\))?", "", finding.message)
         message = message.partition("; if it only takes long")[0]  # a right kernel of these sizes takes a few seconds
-        if outside := OUTSIDE.fullmatch(message):
-            where = re.sub(r"__local_depot\d+", "its own arrays, of cuda.local.array", outside["where"])
-            message = f"{outside['who']} {outside['does']} {where or 'outside every array'}{outside['times']}"
-        for name, (own, *_) in to_ptx.shared_arrays(self.compiled).items():
+        for name, (own, *_) in arrays.items():
             message = re.sub(rf"\b{name}\b", own, message)
-        if race := RACE.fullmatch(message) if finding.kind == Kind.RACE else None:
-            message = f"{of_race(race, len(lines) == 1)}: {message}"
-        named = tuple(source_line(k, line) for line in lines)
-        if finding.kind == Kind.HANG and not named and len(mentions(k, r"^\s*while\b")) == 1:
+        if kind == Kind.HANG and not named and len(mentions(k, r"^\s*while\b")) == 1:
             named = mentions(k, r"^\s*while\b")  # of a loop that changes nothing LLVM leaves no line
-        return Finding(Kind(finding.kind), message, named)
+        values = [at_barrier(one, one.blocks[0], k.block, grid) for one in finding.accesses]
+        return Finding(kind, message, named, *values)
 
 
 def super_at(product: CudaProduct, parameters: dict) -> Kernel:
@@ -292,20 +290,6 @@ def alike(one: ptx_machine.Run, other: ptx_machine.Run) -> bool:
     """Whether two runs left the same bits in C and had findings of the same kinds at the same lines of the source."""
     found, found_too = ({(finding.kind, finding.source) for finding in run.findings} for run in (one, other))
     return one.arrays[2].tobytes() == other.arrays[2].tobytes() and found == found_too
-
-
-def of_race(race: re.Match, on_one_line: bool) -> str:
-    """What threads do to each other in a race, and what keeps nothing in order there."""
-    doing = {("reads", "wrote"): "read what others are still writing to"}
-    doing["writes", "read"] = "overwrite what others are still reading from"
-    both = "write to the same element of" if race["now"] == "writes" else "touch the same element of"
-    what = f"threads {doing.get((race['now'], race['before']), both)} {race['array']}"
-    across = race["block"] != race["other"]
-    if on_one_line and race["before"] == "wrote":  # the kernel may well take a wrong element; no barrier is missing
-        return f"{what}, in different blocks" if across else what
-    return (
-        f"{what} in different blocks, which no barrier keeps in order" if across else f"{what} with no barrier between"
-    )
 
 
 def one_a_line(findings: Iterable[Finding]) -> list[Finding]:

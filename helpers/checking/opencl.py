@@ -14,6 +14,7 @@ from ..launch import Kernel
 from ..launch.kernel import BUILT
 from ..sandbox import Job, in_child, oclgrind_findings
 from .kernels import KernelProduct, without_comments
+from .touched import local_arrays, under_oclgrind
 
 QUICK, MOST = 40_000, 300_000  # products that Oclgrind does in a second or less of code as it was written, and in five
 SECONDS = 15  # of computing, for all that is watched, and for all that is multiplied
@@ -99,7 +100,8 @@ class UnderOclgrind(OpenCLProduct):
         log = Path(os.environ.get("OCLGRIND_LOG", os.devnull))
         C = super().multiply(A, B, fill)
         if log.is_file() and (said := log.read_text(errors="replace")) and (found := oclgrind_findings(said, self.source)):
-            raise Wrong(*found)
+            arrays = {"A": A.shape, "B": B.shape, "C": C.shape} | local_arrays(self.source, self.k.parameters)
+            raise Wrong(*(under_oclgrind(one, arrays, self.block, self.k.grid(*C.shape)) for one in found))
         return C
 
     def watch(self, shapes, at_least=1):

@@ -40,6 +40,8 @@ REPORTS = (
     ("Uninitialized address|Instruction depends", Kind.UNSET, "unset_index"),
     ("", Kind.UNKNOWN, "as_reported"),
 )
+# A work-item in a report, what it did in LLVM's words, and where that stands.
+ITEM = re.compile(r"Local\((\d+),(\d+),\d+\) Group\((\d+),(\d+),\d+\)\n(.*)\n\s*At line (\d+) \(column (\d+)\)")
 # Reports that are no fault of a kernel: how many there were, and what Oclgrind itself lacks.
 HARMLESS = r"Oclgrind: \d+ errors generated|OCLGRIND FATAL ERROR|\s*$"
 FIRST = Kind.OUT_OF_BOUNDS, Kind.DIVERGENT, Kind.RACE, Kind.NO_WAIT  # what nobody had set follows from it
@@ -52,6 +54,10 @@ def oclgrind_findings(log: str, source: str) -> list[Finding]:
     """
     findings = [of_report(report, source) for report in re.split(r"\n(?=\S)", log.lstrip())]
     once = {(f.kind, f.lines): f for f in reversed(findings) if f}
+    for one in findings:  # of what is out of bounds of an array, all of it
+        first = one and once[one.kind, one.lines].values
+        if one and one.kind == Kind.OUT_OF_BOUNDS and first.get("array") and one.values.get("array") == first["array"]:
+            first["offsets"] |= one.values["offsets"]
     if any(kind in FIRST for kind, _ in once):
         once = {key: f for key, f in once.items() if f.kind != Kind.UNSET}
     causes_first = [kind for _, kind, _ in REPORTS]
@@ -78,7 +84,30 @@ def of_report(report, source):
     does = Finding("", "writes" if "write" in first or "store" in report else "reads")
     where = Finding("", f"{memory[1]}_memory" if memory else "an_array")
     values = dict(does=does, where=where, first=first, name=own and own[1], line=lines[:1] and lines[0])
-    return Finding(kind, key, lines, values | {"other": lines[-1:] and lines[-1]})
+    return Finding(kind, key, lines, values | {"other": lines[-1:] and lines[-1]} | touched(report, code))
+
+
+def touched(report, code):
+    """Which work-items touched which byte of which array, as values; {} where the report and the code do not say it."""
+    address = re.match(r".* address 0x\w*?(\w{12})\n", report)  # before these digits stands the buffer's number
+    items = ITEM.findall(report)
+    arrays = {array_at(code[int(line) - 1], int(column)) for *_, line, column in items if int(line) <= len(code)}
+    if not address or len(arrays) != 1 or arrays == {""}:
+        return {}
+    values = {"array": arrays.pop(), "offsets": {int(address[1], 16): 0}}
+    for other, (*places, code_of_llvm, line, _) in zip(("", "other_"), items, strict=False):
+        x, y, across, down = map(int, places)
+        does = Finding("", "writes" if " store " in code_of_llvm else "changes" if "atomic" in code_of_llvm else "reads")
+        values |= {f"{other}thread": (x, y), f"{other}block": (across, down), f"{other}at": int(line)}
+        values["before" if other else "now"] = does
+    return values
+
+
+def array_at(text, column):
+    """The name of the array that a line reads, or stores to, at a column; "" where it is unclear."""
+    read = re.match(r"(\w+)\s*\[", text[column - 1 :])
+    stored = re.search(r"(\w+)\s*(?:\[[^\[\]]*\])+\s*$", text[: column - 1])
+    return read[1] if read else stored[1] if stored else ""
 
 
 def missing_barrier(code, lines):

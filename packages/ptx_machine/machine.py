@@ -1025,16 +1025,16 @@ class Blocks:
     def check(self, op, number, lanes, space, address, inside):
         """Find accesses outside of every array, and at no multiple of their width."""
         if inside is not None:
-            first, memory, accesses = np.argmin(inside), self.memories[space], ()
+            first, memory = np.argmin(inside), self.memories[space]
             does = "stores" if op.act in ("store", "copy") else "loads"
             text = f"{self.who(lanes[first])} {does} {op.width} bytes outside every array of {space} memory"
-            array = nearest(memory, address[first])
+            array, offsets, away = nearest(memory, address[first]), np.zeros(lanes.size, np.int64), ~inside
             if array is not None:
                 offsets = address.view(np.int64) - memory.addresses[array]
                 text += how_far(memory, array, int(offsets[first]), op.width)
-                near = (offsets > -GAP // 2) & (offsets < memory.bytes[array] + GAP // 2)
-                who = self.threads[lanes[near]], self.rounds[lanes[near]]
-                accesses = (self.access(op, *who, space, array, offsets[near]),)
+                away &= (offsets > -GAP // 2) & (offsets < memory.bytes[array] + GAP // 2)
+            who = self.threads[lanes[away]], self.rounds[lanes[away]]
+            accesses = (self.access(op, *who, space, array, offsets[away]),)
             self.launch.find("out of bounds", number, text, np.count_nonzero(~inside), accesses=accesses)
         multiple = op.width & -op.width  # a copy may read any number of bytes
         crooked = address & np.uint64(multiple - 1)
@@ -1043,8 +1043,9 @@ class Blocks:
             self.launch.find("misaligned", number, text, np.count_nonzero(crooked))
 
     def access(self, op, threads, rounds, space, array, offsets):
-        """What threads touch of one array, as an `Access`; offsets (n,) int64, from its first byte on."""
-        name, act = plain_name(self.memories[space].names[array]), op.act.partition("_")[0]
+        """What threads touch of one array, None for no array, as an `Access`; offsets (n,), from its first byte on."""
+        name = "" if array is None else plain_name(self.memories[space].names[array])
+        act = op.act.partition("_")[0]
         which = (name,), np.zeros(len(offsets), np.int32)
         return self.launch.access(op, threads, rounds, space, act, *which, np.asarray(offsets, np.int64), op.width)
 

@@ -29,7 +29,7 @@ class Finding:
     other, other_source  of a race: the same lines of the earlier access; 0 otherwise
     times    how many times it happened
     accesses  tuple of `Access`: of a race the first thread's and the earlier one's, of what is out of bounds that of all
-              threads that did it together, of a divergent barrier that of those of a block who came; () otherwise
+              threads that went there together, of a divergent barrier that of those of a block who came; () otherwise
     several  of a race: whether more threads than that one did the earlier access
     """
 

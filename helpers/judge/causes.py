@@ -15,6 +15,7 @@ from .reference import drawn, error_bound, held, wrong_elements
 
 SMALL = 1 << 18  # products: of a larger one no element is looked for among all of C
 FEW = 16  # products of a sum, among which a missing one shows
+DRAWN = 4096  # elements of a C whose holes can be drawn
 LARGEST = 64  # rows and columns of an identity matrix that Oclgrind multiplies in a second or so
 
 
@@ -56,6 +57,13 @@ class Launch:
         """Its sizes, and the first wrong element, as values of a sentence."""
         row, col = np.argwhere(self.wrong)[0].tolist()
         return {"shape": spelled((*self.C.shape, self.K)), "row": row, "col": col, "K": self.K}
+
+    @property
+    def drawn(self) -> dict:
+        """Where C holds NaN, by the numbers of elements, as values of a picture; {} for a large C."""
+        holes = tuple(np.flatnonzero(self.holes).tolist())
+        small = self.C.size <= DRAWN
+        return dict(array="C", shape=self.C.shape, holes=holes, count=len(holes), all=self.C.size) if small else {}
 
     def holds(self, A: np.ndarray, B: np.ndarray) -> bool:
         """Whether C is the product of these two, in place of its own A and B."""
@@ -118,17 +126,18 @@ def holes(product, wrong, right):
     if not with_holes:
         return None
     last = with_holes[-1]
+    where = last.where | last.drawn
     if np.isnan(product.multiply(last.A, last.B, 0)).any():
         found = product.of_nan()
         return Finding(found.kind, found.key, values=last.where)
     turned = product.turned()
     if turned and all(again(turned, r.A, r.B) for r in wrong):
-        return Finding(Kind.SWAPPED, "x_and_y_swapped", values=last.where)
+        return Finding(Kind.SWAPPED, "x_and_y_swapped", values=where)
     if any((r.wrong & ~r.holes).any() for r in wrong):
-        return Finding(Kind.WRONG_INDEX, "holes_and_wrong", values=last.where)
+        return Finding(Kind.WRONG_INDEX, "holes_and_wrong", values=where)
     if all((r.holes != np.eye(*r.C.shape, dtype=bool)).all() for r in wrong):
-        return Finding(Kind.UNWRITTEN, "only_the_diagonal", values=last.where)
-    return Finding(Kind.UNWRITTEN, f"unwritten_{place(product, with_holes)}", values=last.where)
+        return Finding(Kind.UNWRITTEN, "only_the_diagonal", values=where)
+    return Finding(Kind.UNWRITTEN, f"unwritten_{place(product, with_holes)}", values=where)
 
 
 def place(product, launches):

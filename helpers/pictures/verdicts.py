@@ -1,28 +1,36 @@
-"""What a verdict found, drawn: the array and the element, and the threads that touch it."""
+"""What a verdict found, drawn from the values of its finding: the array, the element, and who touches it."""
 
+import math
+
+import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import ConnectionPatch
 
+from ptx_machine import WARP
+
 from .. import language
 from ..judge import Finding, Report
-from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, FAULT, INK, PAPER, PEER, Picture, look, outline, panel, tint
+from ..judge.report import SHOWN
+from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, CELLS, FAULT, INK, PEER, Picture, look, outline, panel, tint
 
-ROWS, COLUMNS, BEHIND = 24, 32, 12  # of an array that are drawn, at most, and of them behind its end
-WARP = 32
+ROWS, COLUMNS = 40, 48  # of an array that are drawn, at most
+OWN, OTHERS = 6, 12  # rows of an array, and beyond its end, that are drawn at most where what lies there is touched
+COLOURS = {"A": A_COLOUR, "B": B_COLOUR, "C": C_COLOUR}  # As and Bs, too
+LIGHT = 0.4
 
 
 def show_verdict(report: Report) -> None:
-    """Show a verdict in a notebook, and below its text a picture of what it found.
+    """Show a verdict in a notebook, and below its text a picture of the first finding that has one.
 
-    Raises NotImplementedError, for which IPython shows the text alone, where there is nothing to draw.
+    Raises NotImplementedError where none has: then IPython shows the text alone.
     """
     from IPython.display import display
 
-    pictures = filter(None, map(picture_finding, report.findings))
-    picture = next(pictures, None)
+    picture = next(filter(None, map(picture_finding, report.findings[:SHOWN])), None)
     if picture is None:
         raise NotImplementedError
-    display({"text/plain": str(report)}, raw=True)
+    display({"text/plain": str(report)} | getattr(report, "_repr_mimebundle_", dict)(), raw=True)
     display(picture)
 
 
@@ -30,39 +38,124 @@ def show_verdict(report: Report) -> None:
 def picture_finding(finding: Finding) -> Picture | None:
     """A race, an access out of bounds, a barrier that some do not reach, or what is never stored; None for others."""
     values = finding.values
-    if "found" in values:
+    if "found" in values:  # at other sizes
         return picture_finding(values["found"])
-    shape = values.get("shape")
-    if "other_thread" in values and shape:
-        return of_race(values)
-    if "beyond" in values and shape:
-        return of_outside(values)
-    if "came_to_barrier" in values:
-        return of_barrier(values)
-    return of_unwritten(values) if "holes" in values else None
+    draw = next((DRAWN[name] for name in DRAWN if name in values), None)
+    if not draw or math.prod(values.get("grid", ())) > CELLS:
+        return None
+    figure = Figure(figsize=(8.6, 3.9))
+    lines = draw(figure, values)
+    for number, (text, colour) in enumerate(reversed(lines)):
+        figure.text(0.5, 0.03 + 0.065 * number, text, color=colour, ha="center")
+    return Picture(figure, " ".join(text for text, _ in lines))
+
+
+def draw_race(figure: Figure, values: dict) -> list:
+    """An element and the two threads that touch it; of different blocks, the blocks."""
+    who, array = figure.subplots(1, 2, gridspec_kw=GRID, subplot_kw=TOP)
+    same = values["block"] == values["other_block"]
+    one, sides, title = ("thread", "sides", "drawn_threads") if same else ("block", "grid", "drawn_grid")
+    now, before = values[one], values[f"other_{one}"]
+    seat = draw_places(who, values[sides], {before: tint(INK, LIGHT)} | {now: tint(FAULT, LIGHT)}, said(title, values))
+    number = int(np.ravel_multi_index(values["element"], values["shape"]))
+    cell = draw_array(array, values, {number: colour_of(values)}, number)
+    outline(array, *cell, 1, 1)
+    for place, does, colour, bend in ((before, values["before"], INK, 0.1), (now, values["now"], FAULT, 0.25)):
+        ends = [(column + 0.5, row + 0.5) for row, column in (seat(place), cell)]
+        style = dict(arrowstyle="<|-" if does.key == "reads" else "-|>", connectionstyle=f"arc3,rad={bend}")
+        arrow = dict(color=colour, linewidth=1.8, mutation_scale=16, **style)
+        figure.add_artist(ConnectionPatch(*ends, who.transData, array.transData, **arrow))
+    return [(said("drawn_now", values), FAULT), (said("drawn_before", values), INK)]
+
+
+def draw_outside(figure: Figure, values: dict) -> list:
+    """What was touched outside of an array, and, where that is known, which threads of the first block did."""
+    places = values.get("places", ())
+    *who, array = figure.subplots(1, 2 if places else 1, squeeze=False, gridspec_kw=GRID, subplot_kw=TOP)[0]
+    draw_array(array, values, dict.fromkeys(values["beyond"], FAULT), next(iter(values["beyond"])))
+    if places:
+        return [(draw_threads(*who, values, set(places), "drawn_outsiders"), INK)]
+    return [(said("drawn_outside", values), INK)]
+
+
+def draw_barrier(figure: Figure, values: dict) -> list:
+    """The threads of a block that come to a barrier, and those that do not."""
+    x, y = values["sides"]
+    absent = {(n % x, n // x) for n in range(x * y)} - {*values["came_to_barrier"]}
+    return [(draw_threads(figure.subplots(gridspec_kw=GRID), values, absent, "drawn_barrier"), INK)]
+
+
+def draw_holes(figure: Figure, values: dict) -> list:
+    """The elements of C that are never stored."""
+    draw_array(figure.subplots(gridspec_kw=GRID), values, dict.fromkeys(values["holes"], FAULT), values["holes"][0])
+    return [(said("drawn_holes", values), INK)]
+
+
+TOP = {"anchor": "N"}
+GRID = dict(left=0.06, right=0.97, top=0.88, bottom=0.2, wspace=0.25)  # where the panels are
+DRAWN = {"other_thread": draw_race, "beyond": draw_outside, "came_to_barrier": draw_barrier, "holes": draw_holes}
 
 
 def said(key: str, values: dict) -> str:
     """A sentence of the judge's in the language that was chosen."""
     finding = Finding("", key, values=values)
     text = finding.in_chinese if language.NOW[0] == language.CHINESE else finding.message
-    return text[0].upper() + text[1:] if key.startswith("drawn_") and key != "drawn_before" else text
+    return text if key == "drawn_before" else text[0].upper() + text[1:]
 
 
-def of_race(values: dict) -> Picture:
-    """The element, and the two threads or, in different blocks, the two blocks."""
-    figure, (left, right) = two_panels()
-    same_block = values["block"] == values["other_block"]
-    if same_block:
-        ours, theirs = places_panel(left, values["sides"], [values["thread"], values["other_thread"]], "drawn_threads", values)
-    else:
-        ours, theirs = places_panel(left, values["grid"], [values["block"], values["other_block"]], "drawn_grid", values)
-    row, column = array_panel(right, values["array"], values["shape"], values["element"])
-    for (y, x), colour, act, bend in ((theirs, INK, values["before"], 0.15), (ours, FAULT, values["now"], -0.15)):
-        arrow = ConnectionPatch(
-            (x + 0.5, y + 0.5), (column + 0.5, row + 0.5), left.transData, right.transData, color=colour, linewidth=1.8,
-            arrowstyle="<|-" if act.key == "reads" else "-|>", connectionstyle=f"arc3,rad={bend}", mutation_scale=16,
-        )
-        figure.add_artist(arrow)
-    lines = [(said("drawn_now", values), FAULT), (said("drawn_before", values), INK)]
-    return captioned(figure, lines)
+def colour_of(values: dict) -> str:
+    """An array's colour, by its name."""
+    return COLOURS.get(values["array"][0], PEER)
+
+
+def draw_threads(ax: Axes, values: dict, red: set, key: str) -> str:
+    """Draw a block's threads, those in red and the others in green. Returns the sentence of that key, with both counts."""
+    x, y = values["sides"]
+    green = {(n % x, n // x): tint(C_COLOUR, LIGHT) for n in range(x * y)}
+    draw_places(ax, values["sides"], green | dict.fromkeys(red, FAULT), said("drawn_threads", values))
+    return said(key, values | {"red": len(red), "green": x * y - len(red), "all": x * y})
+
+
+def draw_places(ax: Axes, sides: tuple, colours: dict, title: str):
+    """Draw all places (x, y) as cells, in rows of a warp where they are too many beside each other.
+
+    `colours`: {place: colour}. Returns what tells the row and the column of a place.
+    """
+    x, y = sides
+    wide = x if max(sides) <= 2 * WARP else WARP
+
+    def seat(place):
+        return divmod(place[1] * x + place[0], wide)
+
+    panel(ax, -(-x * y // wide), wide, {seat(place): colour for place, colour in colours.items()}, title)
+    return seat
+
+
+def draw_array(ax: Axes, values: dict, colours: dict, first: int) -> tuple:
+    """Draw the part of an array in which element number `first` lies, or beside which. Returns its row and column there.
+
+    `colours`: {number of an element: colour}, also of what lies outside of the array.
+    """
+    shape, light = values["shape"], tint(colour_of(values), LIGHT)
+    size, wide = math.prod(shape), shape[-1] if len(shape) > 1 else min(shape[0], WARP)
+    high, (row, column) = -(-size // wide), divmod(first, wide)
+    top = min(max(0, row - ROWS // 2), max(0, high - ROWS))
+    bottom, left = min(high, top + ROWS), min(max(0, column - COLUMNS // 2), max(0, wide - COLUMNS))
+    if first >= size:
+        top, bottom = max(0, high - OWN), min(max(colours) // wide + 1, high + OTHERS)
+    elif first < 0:
+        top, bottom = max(min(colours) // wide, -OTHERS), min(high, OWN)
+    right = min(wide, left + COLUMNS)
+    cells = {(r, c): r * wide + c for r in range(top, bottom) for c in range(left, right)}
+    shown = {cell: colours.get(number, light) for cell, number in cells.items() if number in colours or 0 <= number < size}
+    title = f"{values['array']} ({' x '.join(map(str, shape))})"
+    drawn = {(r - top, c - left): colour for (r, c), colour in shown.items()}
+    panel(ax, bottom - top, right - left, drawn, title, colour_of(values))
+    beside = dict(fontsize=11, textcoords="offset points")
+    for r in {top, row, bottom - 1}:
+        if r == row or abs(r - row) > (bottom - top) // 8:
+            ax.annotate(r, (0, r - top + 0.5), (-5, 0), ha="right", va="center", **beside)
+    ax.annotate(column, (column - left + 0.5, bottom - top), (0, -5), ha="center", va="top", **beside)
+    own = max(0, top), min(high, bottom)
+    outline(ax, own[0] - top, 0, own[1] - own[0], right - left, colour_of(values))
+    return row - top, column - left

@@ -73,7 +73,8 @@ def in_chinese(finding: Finding | None, line: str) -> str:
         return language.in_chinese(line)
     if not finding.kind:
         return f"  （{text}）"
-    return f"  {language.tables()["kinds"].get(finding.kind, finding.kind)}（{finding.kind}）：{text}{'' if text.endswith('？') else '。'}"
+    kind, stop = language.tables()["kinds"].get(finding.kind), "" if text.endswith("？") else "。"
+    return f"  {f'{kind}（{finding.kind}）' if kind else finding.kind}：{text}{stop}"
 
 
 def wrapped(line: str) -> str:

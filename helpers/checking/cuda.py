@@ -14,7 +14,7 @@ from .. import devices, ladder
 from ..errors import KernelError, OutOfTime, in_our_words
 from ..judge import Finding, Kind, Seen, Wrong, examine, wrong_elements
 from ..judge.judge import in_stages
-from ..judge.shapes import affordable
+from ..judge.shapes import affordable, watched
 from ..launch import Kernel, numba_internals, refusals
 from ..launch.cuda_source import from_text
 from ..launch.on_ptx import ARGUMENTS, EXAMPLE, run_arrays
@@ -24,7 +24,7 @@ from .kernels import KernelProduct
 from .touched import FLOAT, at_barrier, outside_on_ptx, race_on_ptx
 
 # What may be spent, in `cost`: about 0.1 s of computing a million, watched, and half of that as a GPU gets it.
-WATCH_FOR, RUN_FOR, LARGE = 10_000_000, 20_000_000, 150_000
+WATCH_FOR, RUN_FOR, LARGE = 10_000_000, 20_000_000, 6_000_000
 A_LAUNCH = 50_000  # of these, whatever it does
 SIDE_BY_SIDE = 3000  # threads, for which the machine takes twice as long as for one
 SECONDS = 40  # of computing, for all that is multiplied
@@ -64,6 +64,21 @@ class CudaProduct(KernelProduct):
         if self.k.own and there.k.function is self.k.function and self.source_is_text:
             there.k.function = from_text(self.k.source, parameters)
         return there
+
+    def large(self) -> bool:
+        """Whether the PTX machine takes long for all small shapes, or has no room for a block."""
+        fits = ladder.STEPS[self.k.step].fits(self.k.parameters, devices.PTX_MACHINE)
+        return not fits or sum(map(self.cost, watched(self.tile))) > LARGE
+
+    def affordable(self, shapes: list, most: int) -> list:
+        """As many of the shapes as cost no more than that."""
+        return affordable(shapes, self.cost, most)
+
+    def cost(self, shape: tuple) -> int:
+        """Products in whole tiles, what few threads side by side add to the time, and what a launch takes."""
+        M, N, _ = shape
+        threads, products = np.prod(self.k.global_size(M, N)), self.products(shape)
+        return A_LAUNCH + products + products * SIDE_BY_SIDE // int(threads)
 
     @property
     def source_is_text(self) -> bool:
@@ -169,11 +184,6 @@ class OnPtx(CudaProduct):
             return Seen(refusal.findings)
         return examine(self, self.affordable(shapes, WATCH_FOR))
 
-    def large(self):
-        """Whether the machine takes long for its tile."""
-        fits = ladder.STEPS[self.k.step].fits(self.k.parameters, devices.PTX_MACHINE)
-        return not fits or self.cost((1, 1, 1)) > LARGE
-
     def takes(self, shape):
         """Any that was chosen."""
         return True
@@ -181,16 +191,6 @@ class OnPtx(CudaProduct):
     def of_nan(self):
         """An access outside an array would have been seen."""
         return Finding(Kind.NOT_A_NUMBER, "not_a_number")
-
-    def affordable(self, shapes: list, most: int) -> list:
-        """As many of the shapes as cost no more than that."""
-        return affordable(shapes, self.cost, most)
-
-    def cost(self, shape: tuple) -> int:
-        """Products in whole tiles, what few threads side by side add to the time, and what a launch takes."""
-        M, N, _ = shape
-        threads, products = np.prod(self.k.global_size(M, N)), self.products(shape)
-        return A_LAUNCH + products + products * SIDE_BY_SIDE // int(threads)
 
     def instructions(self, K: int) -> int:
         """How many instructions blocks may take, whatever the style: one thread may load for all of its block."""

@@ -4,8 +4,10 @@ import re
 from dataclasses import dataclass
 
 from .. import language
-from .findings import Finding, Kind
+from .findings import Finding, Kind, chinese
+from .sentences import SENTENCES
 
+language.ALSO.update({SENTENCES[key]: text for key, text in chinese().items()})  # for pages, which are texts
 SHOWN = 3  # findings; the rest mostly follow from them
 WIDTH = 118  # signs that a line of a page's output has; JupyterLab breaks a longer one in mid-word
 
@@ -71,7 +73,8 @@ def in_chinese(finding: Finding | None, line: str) -> str:
         return language.in_chinese(line)
     if not finding.kind:
         return f"  （{text}）"
-    return f"  {language.sentence(str(finding.kind)) or finding.kind}：{text}{'' if text.endswith('？') else '。'}"
+    kind, stop = language.tables()["kinds"].get(finding.kind), "" if text.endswith("？") else "。"
+    return f"  {f'{kind}（{finding.kind}）' if kind else finding.kind}：{text}{stop}"
 
 
 def wrapped(line: str) -> str:

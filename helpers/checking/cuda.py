@@ -238,9 +238,9 @@ class OnPtx(CudaProduct):
         arrays = {name: (name, shape, FLOAT) for name, shape in shapes.items()} | to_ptx.shared_arrays(self.compiled)
         grid = k.grid(*shapes["C"])
         if kind == Kind.RACE and finding.accesses:
-            return Finding(kind, "race", named, race_on_ptx(finding, arrays, k.block, grid, named))
+            return race_on_ptx(finding, arrays, k.block, grid, named)
         if kind == Kind.OUT_OF_BOUNDS:
-            return Finding(kind, "outside_array", named, outside_on_ptx(finding, arrays, k.block, grid))
+            return outside_on_ptx(finding, arrays, k.block, grid, named)
         message = re.sub(r" at line \d+ of the PTX( \(line \d+ of the source\))?", "", finding.message)
         message = message.partition("; if it only takes long")[0]  # a right kernel of these sizes takes a few seconds
         for name, (own, *_) in arrays.items():

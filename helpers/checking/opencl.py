@@ -99,7 +99,8 @@ class UnderOclgrind(OpenCLProduct):
         """C of one launch. Raises `Wrong` with what Oclgrind reports of it."""
         log = Path(os.environ.get("OCLGRIND_LOG", os.devnull))
         C = super().multiply(A, B, fill)
-        if log.is_file() and (said := log.read_text(errors="replace")) and (found := oclgrind_findings(said, self.source)):
+        said = log.read_text(errors="replace") if log.is_file() else ""
+        if found := oclgrind_findings(said, self.source):
             arrays = {"A": A.shape, "B": B.shape, "C": C.shape} | local_arrays(self.source, self.k.parameters)
             raise Wrong(*(under_oclgrind(one, arrays, self.block, self.k.grid(*C.shape)) for one in found))
         return C

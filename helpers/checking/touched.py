@@ -4,7 +4,6 @@ Places of threads in a block, and of blocks in a grid, are (x, y). `arrays`: of 
 """
 
 import re
-from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -21,6 +20,53 @@ WORK_ITEM = {"item": Finding("", "work_item"), "group": Finding("", "work_group"
 FLOAT = 4  # bytes
 
 
+def race_on_ptx(found: ptx_machine.Finding, arrays: dict, sides: tuple, grid: tuple, lines: tuple) -> Finding:
+    """A race, at those lines, the earlier first. `arrays`: {the machine's name: (own, shape, bytes of an element)}."""
+    later, earlier = found.accesses
+    name, shape, size = arrays.get(later.arrays[0], (later.arrays[0], None, FLOAT))
+    thread, block = who(later, sides, grid)
+    other_thread, other_block = who(earlier, sides, grid)
+    now, did = NOW.get(later.act, "writes"), BEFORE.get(earlier.act, "wrote")
+    doing = {("reads", "wrote"): "reads", ("writes", "read"): "overwrites"}
+    does = doing.get((now, did), "writes" if now == "writes" else "touches")
+    between = "_unordered" if block != other_block else "_no_barrier"
+    if lines[:1] == lines[-1:] and did == "wrote":  # the kernel may well take a wrong element; no barrier is missing
+        between = "_across" if block != other_block else ""
+    values = THREAD | dict(sides=sides, grid=grid, thread=thread, block=block, at=(0, *lines)[-1])
+    values |= dict(other_thread=other_thread, other_block=other_block, other_at=(*lines, 0)[0])
+    values |= dict(now=Finding("", now), before=Finding("", NOW.get(earlier.act, "writes")))
+    values |= element_of(name, shape, int(later.offsets[0]) // size)
+    itself = found.several and (thread, block) == (other_thread, other_block)
+    other = "another_thread" if itself else "and_others" if found.several else "one_thread"
+    seen = dict(
+        who=thread_of(thread, block), other=thread_of(other_thread, other_block, other), element=values["spelled"]
+    )
+    return Finding(found.kind, f"race_{does}{between}", lines, values | {"text": many(found, f"{now}_{did}", seen)})
+
+
+def outside_on_ptx(found: ptx_machine.Finding, arrays: dict, sides: tuple, grid: tuple, lines: tuple) -> Finding:
+    """An access out of bounds, at those lines."""
+    (access,) = found.accesses
+    name, shape, size = arrays.get(access.arrays[0], (access.arrays[0], None, FLOAT))
+    if name.startswith("__local_depot"):
+        name = Finding("", "own_arrays")
+    thread, block = who(access, sides, grid)
+    places = tuple(place(one, sides) for one in access.threads[access.blocks == access.blocks[0]])
+    touched = access.offsets[:, None] // size + np.arange(max(1, access.bytes // size))
+    values = THREAD | dict(sides=sides, thread=thread, block=block, places=places)
+    values |= outside_of(name, shape, touched.ravel().tolist())
+    does = "stores" if access.act in ("store", "copy") else "loads"
+    seen = {"who": thread_of(thread, block), "array": name}
+    text = many(found, f"{does}_{values['past'].key}", seen)
+    return replace(text, kind=found.kind, lines=lines, values=text.values | values)
+
+
+def at_barrier(access: Access, block: int, sides: tuple, grid: tuple) -> dict:
+    """Which threads of a block, by its number, came to a barrier, as values."""
+    came = tuple(place(one, sides) for one in access.threads[access.blocks == block])
+    return THREAD | dict(sides=sides, block=place(block, grid), came_to_barrier=came)
+
+
 def who(access: Access, sides: tuple, grid: tuple) -> tuple:
     """The places of an access's first thread and of its block."""
     return place(access.threads[0], sides), place(access.blocks[0], grid)
@@ -31,33 +77,16 @@ def place(number: int, sides: tuple) -> tuple:
     return int(number) % sides[0], int(number) // sides[0]
 
 
-def times(found: ptx_machine.Finding) -> Finding | str:
-    """How often it happened, in words; "" for once."""
-    return Finding("", "times", values={"times": found.times}) if found.times > 1 else ""
+def thread_of(thread: tuple, block: tuple, key: str = "one_thread") -> Finding:
+    """A thread of a block in words."""
+    x, b = (", ".join(map(str, one)) for one in (thread, block))
+    return Finding("", key, values={"x": x, "b": b})
 
 
-def race_on_ptx(found: ptx_machine.Finding, arrays: dict, sides: tuple, grid: tuple, lines: tuple) -> dict:
-    """The values of a race. `arrays`: {the machine's name: (own name, shape, bytes of an element)}."""
-    later, earlier = found.accesses
-    name, shape, size = arrays.get(later.arrays[0], (later.arrays[0], None, FLOAT))
-    thread, block = who(later, sides, grid)
-    other_thread, other_block = who(earlier, sides, grid)
-    now, did = NOW.get(later.act, "writes"), BEFORE.get(earlier.act, "wrote")
-    doing = {("reads", "wrote"): "race_reads", ("writes", "read"): "race_overwrites"}
-    does = doing.get((now, did), "race_writes" if now == "writes" else "race_touches")
-    if lines[0] == lines[-1] and did == "wrote":  # the kernel may well take a wrong element; no barrier is missing
-        between = "in_different_blocks" if block != other_block else ""
-    else:
-        between = "no_order_of_blocks" if block != other_block else "no_barrier_between"
-    itself = found.several and (thread, block) == (other_thread, other_block)
-    values = THREAD | dict(sides=sides, grid=grid, thread=thread, block=block, now=Finding("", now), times=times(found))
-    values |= dict(other_thread=other_thread, other_block=other_block, before=Finding("", NOW.get(earlier.act, "writes")))
-    values |= dict(did=Finding("", did), at=lines[-1], other_at=lines[0])
-    values |= element_of(name, shape, int(later.offsets[0]) // size)
-    other = "another_thread" if itself else "and_others" if found.several else "one_thread"
-    values["other"] = Finding("", other, values=dict(values))
-    values["seen"] = Finding("", "seen_race", values=dict(values))
-    return values | {"does": Finding("", does, values={"array": name}), "between": Finding("", between)}
+def many(found: ptx_machine.Finding, key: str, values: dict) -> Finding:
+    """That sentence, with how many times it happened."""
+    once = Finding("", key, values=values)
+    return Finding("", "many", values={"text": once, "n": found.times}) if found.times > 1 else once
 
 
 def element_of(name: str, shape: tuple | None, number: int) -> dict:
@@ -66,31 +95,11 @@ def element_of(name: str, shape: tuple | None, number: int) -> dict:
     return dict(array=name, shape=shape, element=element, spelled=f"{name}[{', '.join(map(str, element))}]")
 
 
-def outside_on_ptx(found: ptx_machine.Finding, arrays: dict, sides: tuple, grid: tuple) -> dict:
-    """The values of an access out of bounds."""
-    (access,) = found.accesses
-    name, shape, size = arrays.get(access.arrays[0], (access.arrays[0], None, FLOAT))
-    if name.startswith("__local_depot"):
-        name = Finding("", "own_arrays")
-    thread, block = who(access, sides, grid)
-    places = tuple(place(one, sides) for one in access.threads[access.blocks == access.blocks[0]])
-    touched = access.offsets[:, None] // size + np.arange(max(1, access.bytes // size))
-    does = Finding("", "stores" if access.act in ("store", "copy") else "loads")
-    values = THREAD | dict(sides=sides, thread=thread, block=block, places=places, does=does, times=times(found))
-    return values | outside_of(name, shape, touched.ravel().tolist())
-
-
-def at_barrier(access: Access, block: int, sides: tuple, grid: tuple) -> dict:
-    """Which threads of a block, by its number, came to a barrier, as values."""
-    came = tuple(place(one, sides) for one in access.threads[access.blocks == block])
-    return THREAD | dict(sides=sides, block=place(block, grid), came_to_barrier=came)
-
-
 def outside_of(name: str, shape: tuple | None, numbers: list) -> dict:
     """What lies outside of an array, by the numbers that its elements would have, as values."""
-    key = "outside_every_array" if not name else "before_array" if numbers[0] < 0 else "behind_array"
+    key = "outside" if not name else "before" if numbers[0] < 0 else "behind"
     size = np.prod(shape or (0,))
-    beyond = dict(Counter(number for number in numbers if not 0 <= number < size))
+    beyond = tuple(dict.fromkeys(number for number in numbers if not 0 <= number < size))
     return dict(array=name, shape=shape, past=Finding("", key, values={"array": name}), beyond=beyond)
 
 

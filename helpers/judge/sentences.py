@@ -95,37 +95,26 @@ SENTENCES = {
     "other_sizes": "right with {own}, and wrong with {other}, where the finding is: {kind}, {found}",
     "with_sizes": "with {other}, {found}",
     # what the PTX machine sees
-    "race": "threads {does}{between}: {seen}",
-    "race_reads": "read what others are still writing to {array}",
-    "race_overwrites": "overwrite what others are still reading from {array}",
-    "race_writes": "write to the same element of {array}",
-    "race_touches": "touch the same element of {array}",
-    "no_barrier_between": " with no barrier between",
-    "in_different_blocks": ", in different blocks",
-    "no_order_of_blocks": " in different blocks, which no barrier keeps in order",
-    "seen_race": "thread {thread} of block {block} {now} {spelled}, which {other} {did}, and nothing orders the two{times}",
-    "one_thread": "thread {other_thread} of block {other_block}",
-    "and_others": "thread {other_thread} of block {other_block} and others",
-    "another_thread": "another thread than {other_thread} of block {other_block}",
-    "times": " ({times} times)",
-    "wrote": "wrote",
-    "read": "read",
-    "changes": "changes",
-    "changed": "changed",
-    "touches": "touches",
-    "touched": "touched",
-    "outside_array": "thread {thread} of block {block} {does} {past}{times}",
-    "loads": "loads",
-    "stores": "stores",
-    "behind_array": "behind the end of {array}",
-    "before_array": "before {array}",
-    "outside_every_array": "outside every array",
+    "one_thread": "thread ({x}) of block ({b})",
+    "and_others": "thread ({x}) of block ({b}) and others",
+    "another_thread": "another thread than ({x}) of block ({b})",
+    "many": "{text} ({n} times)",
+    "loads_behind": "{who} loads behind the end of {array}",
+    "stores_behind": "{who} stores behind the end of {array}",
+    "loads_before": "{who} loads before {array}",
+    "stores_before": "{who} stores before {array}",
+    "loads_outside": "{who} loads outside every array",
+    "stores_outside": "{who} stores outside every array",
     "own_arrays": "its own arrays, of cuda.local.array",
     # below pictures
     "thread": "thread",
     "block": "block",
     "work_item": "work-item",
     "work_group": "work-group",
+    "changes": "changes",
+    "touches": "touches",
+    "behind": "behind the end of {array}",
+    "before": "before {array}",
     "drawn_now": "{item} {thread} of {group} {block} {now} {spelled} in line {at},",
     "drawn_before": "and {item} {other_thread} of {group} {other_block} {before} it in line {other_at}, with nothing to order "
     "the two.",
@@ -178,4 +167,23 @@ SENTENCES = {
     "races_not_looked_for": "not looked for here: races, which may be the cause: python -m helpers doctor",
     "on_the_PTX_machine": "multiplied on the PTX machine, at the sizes that it does in seconds: no device here runs it "
     "natively",
+}
+# a race: what threads do, and what keeps nothing in order
+DOING = {
+    "reads": "threads read what others are still writing to {array}",
+    "overwrites": "threads overwrite what others are still reading from {array}",
+    "writes": "threads write to the same element of {array}",
+    "touches": "threads touch the same element of {array}",
+}
+BETWEEN = {
+    "": ": {text}",
+    "_across": ", in different blocks: {text}",
+    "_unordered": " in different blocks, which no barrier keeps in order: {text}",
+    "_no_barrier": " with no barrier between: {text}",
+}
+SENTENCES |= {f"race_{does}{between}": DOING[does] + BETWEEN[between] for does in DOING for between in BETWEEN}
+SENTENCES |= {
+    f"{now}_{did}": f"{{who}} {now} {{element}}, which {{other}} {did}, and nothing orders the two"
+    for now in ("reads", "writes", "changes", "touches")
+    for did in ("read", "wrote", "changed", "touched")
 }

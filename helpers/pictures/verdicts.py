@@ -47,7 +47,7 @@ def picture_finding(finding: Finding) -> Picture | None:
     lines = draw(figure, values)
     for number, (text, colour) in enumerate(reversed(lines)):
         figure.text(0.5, 0.03 + 0.065 * number, text, color=colour, ha="center")
-    return Picture(figure, " ".join(text for text, _ in lines))
+    return Picture(figure, language.closed_up(" ".join(text for text, _ in lines)))
 
 
 def draw_race(figure: Figure, values: dict) -> list:
@@ -58,7 +58,7 @@ def draw_race(figure: Figure, values: dict) -> list:
     now, before = values[one], values[f"other_{one}"]
     seat = draw_places(who, values[sides], {before: tint(INK, LIGHT)} | {now: tint(FAULT, LIGHT)}, said(title, values))
     number = int(np.ravel_multi_index(values["element"], values["shape"]))
-    cell = draw_array(array, values, {number: colour_of(values)}, number)
+    cell = draw_array(array, values, {number: tint(colour_of(values), 0.8)}, number)
     outline(array, *cell, 1, 1)
     for place, does, colour, bend in ((before, values["before"], INK, 0.1), (now, values["now"], FAULT, 0.25)):
         ends = [(column + 0.5, row + 0.5) for row, column in (seat(place), cell)]
@@ -72,7 +72,7 @@ def draw_outside(figure: Figure, values: dict) -> list:
     """What was touched outside of an array, and, where that is known, which threads of the first block did."""
     places = values.get("places", ())
     *who, array = figure.subplots(1, 2 if places else 1, squeeze=False, gridspec_kw=GRID, subplot_kw=TOP)[0]
-    draw_array(array, values, dict.fromkeys(values["beyond"], FAULT), next(iter(values["beyond"])))
+    draw_array(array, values, dict.fromkeys(values["beyond"], FAULT), values["beyond"][0])
     if places:
         return [(draw_threads(*who, values, set(places), "drawn_outsiders"), INK)]
     return [(said("drawn_outside", values), INK)]
@@ -109,7 +109,7 @@ def colour_of(values: dict) -> str:
 
 
 def draw_threads(ax: Axes, values: dict, red: set, key: str) -> str:
-    """Draw a block's threads, those in red and the others in green. Returns the sentence of that key, with both counts."""
+    """Draw a block's threads, some in red, the others in green. Returns the sentence of that key, with both counts."""
     x, y = values["sides"]
     green = {(n % x, n // x): tint(C_COLOUR, LIGHT) for n in range(x * y)}
     draw_places(ax, values["sides"], green | dict.fromkeys(red, FAULT), said("drawn_threads", values))
@@ -132,7 +132,7 @@ def draw_places(ax: Axes, sides: tuple, colours: dict, title: str):
 
 
 def draw_array(ax: Axes, values: dict, colours: dict, first: int) -> tuple:
-    """Draw the part of an array in which element number `first` lies, or beside which. Returns its row and column there.
+    """Draw the part of an array that element number `first` lies in, or beside. Returns its row and column there.
 
     `colours`: {number of an element: colour}, also of what lies outside of the array.
     """
@@ -146,11 +146,11 @@ def draw_array(ax: Axes, values: dict, colours: dict, first: int) -> tuple:
     elif first < 0:
         top, bottom = max(min(colours) // wide, -OTHERS), min(high, OWN)
     right = min(wide, left + COLUMNS)
-    cells = {(r, c): r * wide + c for r in range(top, bottom) for c in range(left, right)}
-    shown = {cell: colours.get(number, light) for cell, number in cells.items() if number in colours or 0 <= number < size}
+    filled = dict.fromkeys(range(size), light) | colours
+    places = [(r, c) for r in range(top, bottom) for c in range(left, right) if r * wide + c in filled]
+    cells = {(r - top, c - left): filled[r * wide + c] for r, c in places}
     title = f"{values['array']} ({' x '.join(map(str, shape))})"
-    drawn = {(r - top, c - left): colour for (r, c), colour in shown.items()}
-    panel(ax, bottom - top, right - left, drawn, title, colour_of(values))
+    panel(ax, bottom - top, right - left, cells, title, colour_of(values))
     beside = dict(fontsize=11, textcoords="offset points")
     for r in {top, row, bottom - 1}:
         if r == row or abs(r - row) > (bottom - top) // 8:

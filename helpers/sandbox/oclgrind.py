@@ -95,9 +95,9 @@ def touched(report, code):
     if not address or len(arrays) != 1 or arrays == {""}:
         return {}
     values = {"array": arrays.pop(), "offsets": {int(address[1], 16): 0}}
-    for other, (*places, code_of_llvm, line, _) in zip(("", "other_"), items, strict=False):
+    for other, (*places, llvm, line, _) in zip(("", "other_"), items, strict=False):
         x, y, across, down = map(int, places)
-        does = Finding("", "writes" if " store " in code_of_llvm else "changes" if "atomic" in code_of_llvm else "reads")
+        does = Finding("", "writes" if " store " in llvm else "changes" if "atomic" in llvm else "reads")
         values |= {f"{other}thread": (x, y), f"{other}block": (across, down), f"{other}at": int(line)}
         values["before" if other else "now"] = does
     return values

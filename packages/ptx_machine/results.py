@@ -28,8 +28,8 @@ class Finding:
     source   1-based line of the source that the PTX was made from; 0 where the PTX does not say
     other, other_source  of a race: the same lines of the earlier access; 0 otherwise
     times    how many times it happened
-    accesses  tuple of `Access`: of a race the first thread's and the earlier one's, of what is out of bounds that of all
-              threads that went there together, of a divergent barrier that of those of a block who came; () otherwise
+    accesses  tuple of `Access`: of a race the later and the earlier one, of a thread each; of what is out of bounds that
+              of all threads that went there together; of a barrier that of the threads of a block that came; else ()
     several  of a race: whether more threads than that one did the earlier access
     """
 
@@ -81,8 +81,8 @@ class Access:
 
     line     1-based line of the PTX, `source` that of its source, 0 where the PTX does not say; `text` the instruction
     memory   "global", "shared" or "local"; "" of a barrier
-    act      "load", "store", "atomic", "copy" (the store of an asynchronous one) or "barrier"; of a race also "meet", where
-             a warp loads or stores a matrix
+    act      "load", "store", "atomic", "copy" (the store of an asynchronous one) or "barrier"; of a race also "meet",
+             where a warp loads or stores a matrix
     blocks   (n,) int32: the number of each thread's block in the grid; `threads`, its number in the block; x runs
              fastest, then y
     rounds   (n,) int32: how many barriers of its block each had passed; -1 of a race's earlier access

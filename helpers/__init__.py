@@ -38,17 +38,15 @@ def build_in_child_first():
     opencl.first_build = first_build
 
 
-def draw_verdicts():
-    """In a notebook, have a verdict draw what it found below its text: a judge draws nothing itself."""
-    shell = "IPython" in sys.modules and sys.modules["IPython"].get_ipython()
+def draw_verdicts(shell):
+    """Have the shell of a notebook draw what a verdict found, below its text: a judge draws nothing."""
 
     def shown(report):
         from .pictures.verdicts import show_verdict
 
         show_verdict(report)
 
-    if hasattr(shell, "kernel"):
-        shell.display_formatter.ipython_display_formatter.for_type_by_name("helpers.judge.report", "Report", shown)
+    shell.display_formatter.ipython_display_formatter.for_type_by_name("helpers.judge.report", "Report", shown)
 
 
 devices.find_home()  # before anything is loaded
@@ -56,7 +54,8 @@ devices.prepare_numba()  # before anything loads Numba
 devices.find_opencl_drivers()  # before anything loads pyopencl
 once_imported("helpers.launch.opencl", "helpers:build_in_child_first")
 terminal.print_in_utf8()
-draw_verdicts()
+if "IPython" in sys.modules and hasattr(sys.modules["IPython"].get_ipython(), "kernel"):
+    draw_verdicts(sys.modules["IPython"].get_ipython())
 
 # Loaded when first asked for, since Numba alone takes longer than all of this course.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

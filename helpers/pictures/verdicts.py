@@ -146,9 +146,8 @@ def draw_array(ax: Axes, values: dict, colours: dict, first: int) -> tuple:
     elif first < 0:
         top, bottom = max(min(colours) // wide, -OTHERS), min(high, OWN)
     right = min(wide, left + COLUMNS)
-    filled = dict.fromkeys(range(size), light) | colours
-    places = [(r, c) for r in range(top, bottom) for c in range(left, right) if r * wide + c in filled]
-    cells = {(r - top, c - left): filled[r * wide + c] for r, c in places}
+    numbers = {(r - top, c - left): r * wide + c for r in range(top, bottom) for c in range(left, right)}
+    cells = {cell: colours.get(n, light) for cell, n in numbers.items() if n in colours or 0 <= n < size}
     title = f"{values['array']} ({' x '.join(map(str, shape))})"
     panel(ax, bottom - top, right - left, cells, title, colour_of(values))
     beside = dict(fontsize=11, textcoords="offset points")

@@ -28,8 +28,8 @@ class Finding:
     source   1-based line of the source that the PTX was made from; 0 where the PTX does not say
     other, other_source  of a race: the same lines of the earlier access; 0 otherwise
     times    how many times it happened
-    accesses  tuple of `Access`: of a race the later and the earlier one, of a thread each; of what is out of bounds that
-              of all threads that went there together; of a barrier that of the threads of a block that came; else ()
+    accesses  tuple of `Access`: of a race the later and the earlier one, of a thread each; of what is out of bounds
+              that of all threads that went there together; of a barrier that of a block's threads that came; else ()
     several  of a race: whether more threads than that one did the earlier access
     """
 

@@ -18,6 +18,7 @@ ROWS, COLUMNS = 40, 48  # of an array that are drawn, at most
 OWN, OTHERS = 6, 12  # rows of an array, and beyond its end, that are drawn at most where what lies there is touched
 COLOURS = {"A": A_COLOUR, "B": B_COLOUR, "C": C_COLOUR}  # As and Bs, too
 LIGHT = 0.4
+WIDE = 84  # signs of a caption's line
 
 
 def show_verdict(report: Report) -> None:
@@ -45,14 +46,15 @@ def picture_finding(finding: Finding) -> Picture | None:
         return None
     figure = Figure(figsize=(8.6, 3.9))
     lines = draw(figure, values)
-    for number, (text, colour) in enumerate(reversed(lines)):
-        figure.text(0.5, 0.03 + 0.065 * number, text, color=colour, ha="center")
+    shown = [(line, colour) for text, colour in lines for line in language.wrapped(text, WIDE).splitlines()]
+    for number, (line, colour) in enumerate(reversed(shown)):
+        figure.text(0.5, 0.03 + 0.065 * number, line, color=colour, ha="center")
     return Picture(figure, language.closed_up(" ".join(text for text, _ in lines)))
 
 
 def draw_race(figure: Figure, values: dict) -> list:
     """An element and the two threads that touch it; of different blocks, the blocks."""
-    who, array = figure.subplots(1, 2, gridspec_kw=GRID, subplot_kw=TOP)
+    who, array = figure.subplots(1, 2, gridspec_kw=GRID, subplot_kw={"anchor": "N"})
     same = values["block"] == values["other_block"]
     one, sides, title = ("thread", "sides", "drawn_threads") if same else ("block", "grid", "drawn_grid")
     now, before = values[one], values[f"other_{one}"]
@@ -71,7 +73,7 @@ def draw_race(figure: Figure, values: dict) -> list:
 def draw_outside(figure: Figure, values: dict) -> list:
     """What was touched outside of an array, and, where that is known, which threads of the first block did."""
     places = values.get("places", ())
-    *who, array = figure.subplots(1, 2 if places else 1, squeeze=False, gridspec_kw=GRID, subplot_kw=TOP)[0]
+    *who, array = figure.subplots(1, 2 if places else 1, squeeze=False, gridspec_kw=GRID)[0]
     draw_array(array, values, dict.fromkeys(values["beyond"], FAULT), values["beyond"][0])
     if places:
         return [(draw_threads(*who, values, set(places), "drawn_outsiders"), INK)]
@@ -91,7 +93,6 @@ def draw_holes(figure: Figure, values: dict) -> list:
     return [(said("drawn_holes", values), INK)]
 
 
-TOP = {"anchor": "N"}
 GRID = dict(left=0.06, right=0.97, top=0.88, bottom=0.2, wspace=0.25)  # where the panels are
 DRAWN = {"other_thread": draw_race, "beyond": draw_outside, "came_to_barrier": draw_barrier, "holes": draw_holes}
 
@@ -148,12 +149,15 @@ def draw_array(ax: Axes, values: dict, colours: dict, first: int) -> tuple:
     right = min(wide, left + COLUMNS)
     numbers = {(r - top, c - left): r * wide + c for r in range(top, bottom) for c in range(left, right)}
     cells = {cell: colours.get(n, light) for cell, n in numbers.items() if n in colours or 0 <= n < size}
-    title = f"{values['array']} ({' x '.join(map(str, shape))})"
+    title = f"{values['array']} ({' x '.join(f'{side:,}' for side in shape)})"
     panel(ax, bottom - top, right - left, cells, title, colour_of(values))
     beside = dict(fontsize=11, textcoords="offset points")
     for r in {top, row, bottom - 1}:
         if r == row or abs(r - row) > (bottom - top) // 8:
-            ax.annotate(r, (0, r - top + 0.5), (-5, 0), ha="right", va="center", **beside)
+            label = r if len(shape) > 1 else f"{r * wide:,}"
+            ax.annotate(label, (0, r - top + 0.5), (-5, 0), ha="right", va="center", **beside)
+    if len(shape) < 2:
+        return row - top, column - left
     ax.annotate(column, (column - left + 0.5, bottom - top), (0, -5), ha="center", va="top", **beside)
     own = max(0, top), min(high, bottom)
     outline(ax, own[0] - top, 0, own[1] - own[0], right - left, colour_of(values))

@@ -10,12 +10,13 @@ from matplotlib.patches import ArrowStyle, ConnectionPatch
 
 import helpers
 from helpers import check, cuda_kernel, opencl_kernel
+from helpers.checking.touched import THREAD, outside_of
 from helpers.devices import oclgrind_library
 from helpers.judge import Finding, Report
 from helpers.pictures.drawing import tint
 from helpers.pictures.verdicts import picture_finding
 
-INK, FAULT, A, B, C = "#333333", "#c4302b", "#2f6db3", "#d9822b", "#3d9a50"
+INK, FAULT, PEER, A, B, C = "#333333", "#c4302b", "#8a8a86", "#2f6db3", "#d9822b", "#3d9a50"
 BUILD = {"CUDA": cuda_kernel, "OpenCL": opencl_kernel}
 BARRIER = {"CUDA": "cuda.syncthreads()", "OpenCL": "barrier(CLK_LOCAL_MEM_FENCE);"}
 GUARD = {
@@ -76,10 +77,29 @@ def test_a_missing_guard_shows_the_end_of_the_array_and_who_reaches_behind_it(di
     assert (0, 0, 5, 9, A) in frames(array)
     if who:
         assert cells(*who) == {(y, x): tint(C, 0.4) if x < 5 else FAULT for y in range(8) for x in range(32)}
-        counted = "216 of the 256 threads of block (0, 0), in red, reach behind the end of A; the first is thread (5, 0)."
+        counted = (
+            "216 of the 256 threads of block (0, 0), in red, reach behind the end of A; the first is thread (5, 0)."
+        )
         assert text == counted
     else:
         assert text == "Work-item (5, 0) of work-group (0, 0) is the first that reaches behind the end of A."
+
+
+@pytest.mark.parametrize("first, way, top", [(1_000_003, 1, 31_245), (-64, 1, -2)])
+def test_of_a_long_array_its_end_is_shown_in_rows_of_a_warp(first, way, top, drawn):
+    """1,000,003 elements are 31,250 rows of 32, and three more; 189 of the last block's 256 threads lie behind them."""
+    touched = [first + way * n for n in range(189 if first > 0 else 64)]
+    values = THREAD | dict(sides=(256, 1), grid=(3907, 1), thread=(67, 0), block=(3906, 0))
+    values |= dict(places=tuple((x, 0) for x in range(67, 256))) | outside_of("x", (1_000_003,), touched)
+    where = "behind the end of x" if first > 0 else "before x"
+    text = f"189 of the 256 threads of block (3906, 0), in red, reach {where}; the first is thread (67, 0)."
+    assert picture_finding(Finding("out of bounds", "", (), values)).text == text
+    who, array = drawn[-1].axes
+    assert cells(who) == {divmod(n, 32): tint(C, 0.4) if n < 67 else FAULT for n in range(256)}
+    shown = cells(array)
+    assert {32 * (top + r) + c for (r, c), colour in shown.items() if colour == FAULT} == set(touched)
+    own = {32 * (top + r) + c for (r, c), colour in shown.items() if colour == tint(PEER, 0.4)}
+    assert own == (set(range(32 * top, 1_000_003)) if first > 0 else set(range(6 * 32)))
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -107,7 +127,7 @@ def test_a_barrier_that_some_do_not_reach_and_elements_that_nobody_stores(drawn)
     assert cells(*drawn[-1].axes) == {(r, c): FAULT if r == 2 else tint(C, 0.4) for r in range(5) for c in range(7)}
 
 
-def test_a_notebook_shows_the_picture_below_the_text_and_nothing_where_there_is_none(request):
+def test_a_notebook_shows_the_picture_below_the_text_and_nothing_where_there_is_none(request, capsys):
     shell = InteractiveShell.instance(display_pub_class=CapturingDisplayPublisher)
     request.addfinalizer(InteractiveShell.clear_instance)
     helpers.draw_verdicts(shell)
@@ -120,3 +140,4 @@ def test_a_notebook_shows_the_picture_below_the_text_and_nothing_where_there_is_
     assert picture["image/png"] and picture["text/plain"].startswith("1 of the 2 threads of block (0, 0) come")
     shell.user_ns["report"] = Report("k", (Finding("hang", "it hangs"),))
     assert shell.run_cell("report").success and len(shell.display_pub.outputs) == 2
+    assert capsys.readouterr().out.endswith("✗ k is wrong.\n  hang: it hangs.\n")

@@ -152,7 +152,7 @@ def draw_array(ax: Axes, values: dict, colours: dict, first: int) -> tuple:
     title = f"{values['array']} ({' x '.join(f'{side:,}' for side in shape)})"
     panel(ax, bottom - top, right - left, cells, title, colour_of(values))
     beside = dict(fontsize=11, textcoords="offset points")
-    for r in {top, row, bottom - 1}:
+    for r in {top, row, bottom - 1} & {*range(top, bottom)}:
         if r == row or abs(r - row) > (bottom - top) // 8:
             label = r if len(shape) > 1 else f"{r * wide:,}"
             ax.annotate(label, (0, r - top + 0.5), (-5, 0), ha="right", va="center", **beside)

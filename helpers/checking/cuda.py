@@ -30,6 +30,8 @@ SECONDS = 40  # of computing, for all that is multiplied
 
 # An index of one number, a sum or a product.
 FLAT = re.compile(r"\b([ABC])\[(?:[^\[\],:]|\[\d\])*[*+](?:[^\[\],:]|\[\d\])*\]")
+# A store to a whole row: Numba fills it with the number.
+WHOLE_ROW = re.compile(r"^\s*C\[(?P<index>(?:[^\[\],:]|\[\d\])+)\] *[-+]?=(?!=)", re.MULTILINE)
 # How the PTX machine says where an access lies.
 OUTSIDE = re.compile(
     r"(?P<who>.*) (?P<does>loads|stores) \d+ bytes outside every array of \w+ memory"
@@ -176,9 +178,9 @@ class OnPtx(CudaProduct):
         if done.findings:
             left = self.who_left(A, B) if {one.kind for one in done.findings} <= MISSING else []
             clearest = sorted(done.findings, key=lambda one: CLEAREST.get(one.kind, 1))
-            raise Wrong(*left, *one_a_line(self.located(one) for one in clearest if one.kind != "out of time"))
-        if amiss and done.arrays[2].any() and (left := self.who_left(A, B)):
-            raise Wrong(*left)
+            raise Wrong(*whole_row(self.k), *left, *one_a_line(self.located(one) for one in clearest if one.kind != "out of time"))
+        if amiss and done.arrays[2].any() and (found := whole_row(self.k) or self.who_left(A, B)):
+            raise Wrong(*found)
         return done.arrays[2]
 
     def watch(self, shapes, at_least=1):
@@ -311,6 +313,14 @@ def of_race(race: re.Match, on_one_line: bool) -> str:
 def one_a_line(findings: Iterable[Finding]) -> list[Finding]:
     """The first finding of each kind at each line of the source."""
     return list({(finding.kind, finding.lines): finding for finding in reversed([*findings])}.values())[::-1]
+
+
+def whole_row(k: Kernel) -> list[Finding]:
+    """A store to C with one index, which fills a row, as a finding; [] where there is none."""
+    if not (found := WHOLE_ROW.search(k.source)):
+        return []
+    index = found["index"]
+    return [Finding(Kind.WRONG_INDEX, "whole_row", mentions(k, re.escape(f"C[{index}]"))[:1], {"index": index})]
 
 
 def refused(k: Kernel, error: BaseException) -> Finding:

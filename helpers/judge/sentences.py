@@ -130,6 +130,7 @@ SENTENCES = {
     "nothing promises",
     "unset_arrays": "an element of one of these local arrays is used before it is set. Numba happens to begin it with zero, "
     "which nothing promises",
+    "whole_row": "C[{index}] is a whole row of C, and all of it is stored: write C[row, column], with a comma",
     "who_left": "only {came} of the {threads} threads of block {block} reach this barrier; the others ended, or go round it, "
     "and what they should stage is missing. Let all threads reach it, and guard the loads",
     # what was not done

@@ -178,7 +178,11 @@ class OnPtx(CudaProduct):
         if done.findings:
             left = self.who_left(A, B) if {one.kind for one in done.findings} <= MISSING else []
             clearest = sorted(done.findings, key=lambda one: CLEAREST.get(one.kind, 1))
-            raise Wrong(*whole_row(self.k), *left, *one_a_line(self.located(one) for one in clearest if one.kind != "out of time"))
+            raise Wrong(
+                *whole_row(self.k),
+                *left,
+                *one_a_line(self.located(one) for one in clearest if one.kind != "out of time"),
+            )
         if amiss and done.arrays[2].any() and (found := whole_row(self.k) or self.who_left(A, B)):
             raise Wrong(*found)
         return done.arrays[2]
@@ -231,7 +235,9 @@ class OnPtx(CudaProduct):
             blocks, came = np.unique(access.blocks, return_counts=True)
             if access.act == "barrier" and (came < threads).any():
                 few = int(np.argmax(came < threads))
-                values = dict(came=came[few], threads=threads, block=f"({blocks[few] % across}, {blocks[few] // across})")
+                values = dict(
+                    came=came[few], threads=threads, block=f"({blocks[few] % across}, {blocks[few] // across})"
+                )
                 lines = (source_line(self.k, access.source),) if access.source else ()
                 return [Finding(Kind.DIVERGENT, "who_left", lines, values)]
         return []

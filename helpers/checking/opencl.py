@@ -99,7 +99,11 @@ class UnderOclgrind(OpenCLProduct):
         """C of one launch. Raises `Wrong` with what Oclgrind reports of it."""
         log = Path(os.environ.get("OCLGRIND_LOG", os.devnull))
         C = super().multiply(A, B, fill)
-        if log.is_file() and (said := log.read_text(errors="replace")) and (found := oclgrind_findings(said, self.source)):
+        if (
+            log.is_file()
+            and (said := log.read_text(errors="replace"))
+            and (found := oclgrind_findings(said, self.source))
+        ):
             raise Wrong(*found)
         return C
 

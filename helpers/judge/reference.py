@@ -25,7 +25,9 @@ import numpy as np
 UNIT_ROUNDOFF = 2.0**-24
 ALL_DIFFER = 8  # turns of a check
 AT_ONCE = 1 << 18  # elements of C that are compared together: they stay in a processor's cache
-REPEATS = (1 << 20) - 3  # numbers, after which those of a huge matrix begin again: to draw them takes longer than a product
+REPEATS = (
+    1 << 20
+) - 3  # numbers, after which those of a huge matrix begin again: to draw them takes longer than a product
 # Products of one sum, of which a third may go missing within the bound of such inputs if their signs differ.
 LONG = {"float32": 10_000, "tf32": 10_000, "float16": 10_000, "bfloat16": 1_000}
 

@@ -1,10 +1,14 @@
 """What a verdict says, in English: {key: sentence}. `zh_CN.toml` beside it has the same keys in Chinese."""
 
 LOOK = "look at which {} a thread takes, and at the guards"
-STAGED = "where {0}[{{row}}, {{col}}] belongs it takes {0}[{{other_row}}, {{other_col}}], at {{shape}}; look at how {0} is "
+STAGED = (
+    "where {0}[{{row}}, {{col}}] belongs it takes {0}[{{other_row}}, {{other_col}}], at {{shape}}; look at how {0} is "
+)
 STAGED += "staged and read, and with which row length"
 ROWS_OF = "{} is read as if its rows had {} elements, not {}, for example at {{shape}}: the rows of {} begin {} apart"
-ANOTHERS = "each wrong element of C holds what belongs to another {}: at {{shape}}, C[{{row}}, {{col}}] holds the sum for "
+ANOTHERS = (
+    "each wrong element of C holds what belongs to another {}: at {{shape}}, C[{{row}}, {{col}}] holds the sum for "
+)
 ANOTHERS += "C[{{other_row}}, {{other_col}}]; look at {}"
 
 SENTENCES = {

@@ -96,7 +96,7 @@ class CudaProduct(KernelProduct):
         return numba_internals.plain_function(self.k.function).__code__.co_filename.startswith("<kernel ")
 
     def natively(self, stages: list) -> Seen:
-        """What `in_stages` finds: on a GPU here, natively in a child, or on the PTX machine where that is all there is."""
+        """What `in_stages` finds: on a GPU here, natively in a child, or on the PTX machine where nothing else is."""
         if not self.k.own and not self.k.untimed:
             return in_stages(self, stages)
         if not devices.compiling():

@@ -81,6 +81,7 @@ class WatchShapes:
         self.shapes, self.at_least = shapes, at_least
 
     def __call__(self, product: "UnderOclgrind") -> Seen:
+        """What it finds."""
         return product.watch(self.shapes, self.at_least)
 
 

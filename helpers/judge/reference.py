@@ -140,7 +140,7 @@ def drawn(shape: tuple, inputs: str = "float32", turn: int = 0) -> tuple[np.ndar
     if turn > ALL_DIFFER and turn % 4 == 3 and max(A.size, B.size) < REPEATS:
         far = 8 if format_of(inputs) else 40
         A, B = mixed(A, far), np.ascontiguousarray(mixed(B.T, far).T)
-    if K > LONG[inputs]:
+    if LONG[inputs] < K:
         A, B = late(A, B)
     return (held(A, inputs), held(B, inputs)) if turn % 2 == 0 else (A, B)
 

@@ -41,7 +41,7 @@ def watched(tile: tuple) -> list[Shape]:
 
 
 def affordable(shapes: list[Shape], cost: Callable[[Shape], float], most: float) -> list[Shape]:
-    """As many of the shapes, the cheapest first and at least one, as cost no more than that together; in their order."""
+    """As many of the shapes, in their order, as cost no more than that together: the cheapest, and at least one."""
     chosen, spent = set(), 0
     for shape in sorted(shapes, key=cost):
         spent += cost(shape)

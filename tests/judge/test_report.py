@@ -48,10 +48,10 @@ def test_a_finding_is_said_by_its_key_in_either_language(monkeypatch):
         found
     )
     monkeypatch.setattr(language, "NOW", [language.CHINESE])
-    assert str(found).splitlines()[:2] == [
-        "✗ k 错误。",
-        "  换了分块大小就错（wrong at other sizes）：TILE=3 时，C 的每个错误元素都是另一行的结果：在 9 x 9 x 11 (M x N x K) 时，C[1, 0] 里是",
-    ]
+    first, second, *_ = str(found).splitlines()
+    assert first == "✗ k 错误。" and second.startswith(
+        "  换了分块大小就错（wrong at other sizes）：TILE=3 时，C 的每个错误元素"
+    )
 
 
 def test_a_line_that_the_source_does_not_have_is_left_out():

@@ -16,7 +16,7 @@ from ..sandbox import Job, in_child, oclgrind_findings
 from .kernels import KernelProduct, without_comments
 
 QUICK, MOST = 40_000, 300_000  # products that Oclgrind does in a second or less of code as it was written, and in five
-SECONDS = 15  # of computing, for all that is watched, and for all that is multiplied
+SECONDS = 10  # of computing, for all that is watched, and for all that is multiplied
 RACES, UNSET = "OCLGRIND_DATA_RACES", "OCLGRIND_UNINITIALIZED"
 UNSEEN = {RACES: ("races", "reads outside a local array"), UNSET: ("numbers that nobody has set",)}
 AS_WRITTEN = "-cl-opt-disable"  # what the optimiser leaves out, such as a write past a private array, is seen so only

@@ -31,6 +31,8 @@ SECONDS = 40  # of computing, for all that is multiplied
 
 # An index of one number, a sum or a product.
 FLAT = re.compile(r"\b([ABC])\[(?:[^\[\],:]|\[\d\])*[*+](?:[^\[\],:]|\[\d\])*\]")
+# A store to a whole row: Numba fills it with the number.
+WHOLE_ROW = re.compile(r"^\s*C\[(?P<index>(?:[^\[\],:]|\[\d\])+)\] *[-+]?=(?!=)", re.MULTILINE)
 # Races come of an index that is too large; that a load finds nothing comes of a race.
 CLEAREST = {Kind.OUT_OF_BOUNDS: 0, Kind.UNSET: 2}
 MISSING = {Kind.UNSET, Kind.RACE}  # what comes of threads that pass no barrier
@@ -86,7 +88,7 @@ class CudaProduct(KernelProduct):
         return numba_internals.plain_function(self.k.function).__code__.co_filename.startswith("<kernel ")
 
     def natively(self, stages: list) -> Seen:
-        """What `in_stages` finds: on a GPU here, natively in a child, or on the PTX machine where that is all there is."""
+        """What `in_stages` finds: on a GPU here, natively in a child, or on the PTX machine where nothing else is."""
         if not self.k.own and not self.k.untimed:
             return in_stages(self, stages)
         if not devices.compiling():
@@ -169,9 +171,10 @@ class OnPtx(CudaProduct):
             left = self.who_left(A, B) if {one.kind for one in done.findings} <= MISSING else []
             clearest = sorted(done.findings, key=lambda one: CLEAREST.get(one.kind, 1))
             shapes = dict(zip(ARGUMENTS, (one.shape for one in done.arrays), strict=True))
-            raise Wrong(*left, *one_a_line(self.located(one, shapes) for one in clearest if one.kind != "out of time"))
-        if amiss and done.arrays[2].any() and (left := self.who_left(A, B)):
-            raise Wrong(*left)
+            located = [self.located(one, shapes) for one in clearest if one.kind != "out of time"]
+            raise Wrong(*whole_row(self.k), *left, *one_a_line(located))
+        if amiss and done.arrays[2].any() and (found := whole_row(self.k) or self.who_left(A, B)):
+            raise Wrong(*found)
         return done.arrays[2]
 
     def watch(self, shapes, at_least=1):
@@ -295,6 +298,14 @@ def alike(one: ptx_machine.Run, other: ptx_machine.Run) -> bool:
 def one_a_line(findings: Iterable[Finding]) -> list[Finding]:
     """The first finding of each kind at each line of the source."""
     return list({(finding.kind, finding.lines): finding for finding in reversed([*findings])}.values())[::-1]
+
+
+def whole_row(k: Kernel) -> list[Finding]:
+    """A store to C with one index, which fills a row, as a finding; [] where there is none."""
+    if not (found := WHOLE_ROW.search(k.source)):
+        return []
+    index = found["index"]
+    return [Finding(Kind.WRONG_INDEX, "whole_row", mentions(k, re.escape(f"C[{index}]"))[:1], {"index": index})]
 
 
 def refused(k: Kernel, error: BaseException) -> Finding:

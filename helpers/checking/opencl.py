@@ -17,13 +17,14 @@ from .kernels import KernelProduct, without_comments
 from .touched import local_arrays, under_oclgrind
 
 QUICK, MOST = 40_000, 300_000  # products that Oclgrind does in a second or less of code as it was written, and in five
-SECONDS = 15  # of computing, for all that is watched, and for all that is multiplied
+SECONDS = 10  # of computing, for all that is watched, and for all that is multiplied
 RACES, UNSET = "OCLGRIND_DATA_RACES", "OCLGRIND_UNINITIALIZED"
 UNSEEN = {RACES: ("races", "reads outside a local array"), UNSET: ("numbers that nobody has set",)}
 AS_WRITTEN = "-cl-opt-disable"  # what the optimiser leaves out, such as a write past a private array, is seen so only
 # Vectors of 16, of whose second half Oclgrind says that nobody has set it, whoever has.
 SIXTEEN = r"\b(?:u?(?:char|short|int|long)|half|float|double|vload|vstore)16\b"
-# A loop with an empty body that asks an atomic again and again, but not `do { ... } while (...);`.
+# A loop with an empty body that asks an atomic again and again, but not `do { ... } while (...);`, nor one that sets
+# something on the way.
 WAITS = re.compile(r"(?<![}\s])\s*\bwhile\s*\([^;{}]*\batom(?:ic)?_\w+\s*\([^;{}]*\)\s*(?:;|\{\s*\})")
 
 
@@ -35,7 +36,7 @@ class OpenCLProduct(KernelProduct):
         if not self.k.own:
             return Seen([])
         waits = WAITS.search(without_comments(self.k.source))
-        if waits:
+        if waits and not re.search(r"[^=!<>]=[^=]", waits[0]):
             line = self.k.source.count("\n", 0, waits.end()) + 1
             return Seen([Finding(Kind.WAITS_FOR_OTHERS, "waits_for_others", (line,))])
         if not devices.oclgrind_library():
@@ -81,6 +82,7 @@ class WatchShapes:
         self.shapes, self.at_least = shapes, at_least
 
     def __call__(self, product: "UnderOclgrind") -> Seen:
+        """What it finds."""
         return product.watch(self.shapes, self.at_least)
 
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 
 from .. import ladder
-from ..instruments import predicted_traffic, trace
 from ..checking import check
+from ..instruments import predicted_traffic, trace
 from ..judge import Report
 from ..launch import Kernel, KernelError
 from ..sandbox import Finding

@@ -93,7 +93,7 @@ def again(product: Product, A: np.ndarray, B: np.ndarray, fill: float = np.nan) 
     return False
 
 
-# --------------------------------------------------------------------------- the device: is the kernel to blame at all?
+# -------------------------------------------------------------------------- the device: is the kernel to blame at all?
 
 
 def compiler(product, wrong, right):
@@ -104,7 +104,7 @@ def compiler(product, wrong, right):
     return Finding(Kind.COMPILER, "miscompiled", values=wrong[-1].where | {"device": product.device_name})
 
 
-# --------------------------------------------------------------------------------- what C holds: nothing, zeros, or NaN
+# -------------------------------------------------------------------------------- what C holds: nothing, zeros, or NaN
 
 
 def nothing(product, wrong, right):
@@ -155,7 +155,7 @@ def place(product, launches):
     return "elements"
 
 
-# ---------------------------------------------------------------------------------------- how numbers are held and drawn
+# -------------------------------------------------------------------------------------- how numbers are held and drawn
 
 
 def whole_numbers(product, wrong, right):
@@ -199,7 +199,7 @@ def fewer_digits(product, wrong, right):
     return None
 
 
-# -------------------------------------------------------------------------------------------------- which sums are they?
+# ------------------------------------------------------------------------------------------------ which sums are they?
 
 
 def transposed(product, wrong, right):
@@ -327,7 +327,7 @@ def starts_off_zero(product, wrong, right):
     return Finding(Kind.WRONG_START, "starts_off_zero", values=wrong[-1].where | {"off": f"{off:+d}"})
 
 
-# ------------------------------------------------------------------------------------------------------- where is it wrong?
+# -------------------------------------------------------------------------------------------------- where is it wrong?
 
 
 def at_the_edge(product, wrong, right):

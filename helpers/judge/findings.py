@@ -1,6 +1,6 @@
-"""One thing wrong with a kernel: what kind it is, the key of the sentence that says it, and the values in that sentence.
+"""One thing wrong with a kernel: its kind, the key of the sentence that says it, and the values in that sentence.
 
-English sentences are in `sentences.py`, Chinese ones in `zh_CN.toml`, both by key.
+The sentences are in `en.toml` and `zh_CN.toml`, by key.
 """
 
 import functools
@@ -8,8 +8,6 @@ import tomllib
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
-
-from .sentences import SENTENCES
 
 
 class Kind(StrEnum):
@@ -88,12 +86,12 @@ class Finding:
     @property
     def message(self) -> str:
         """The sentence in English."""
-        return filled(SENTENCES, self.key, self.values)
+        return filled(sentences("en"), self.key, self.values)
 
     @property
     def in_chinese(self) -> str | None:
         """The sentence in Chinese; None where it has none by key."""
-        return filled(chinese(), self.key, self.values) if self.key in chinese() else None
+        return filled(sentences("zh_CN"), self.key, self.values) if self.key in sentences("zh_CN") else None
 
     def __str__(self):
         return f"{self.kind}: {self.message}"
@@ -110,6 +108,6 @@ def filled(table: dict, key: str, values: dict) -> str:
 
 
 @functools.cache
-def chinese() -> dict[str, str]:
-    """{key: the sentence in Chinese}."""
-    return tomllib.loads(Path(__file__).with_name("zh_CN.toml").read_text(encoding="utf-8"))
+def sentences(language: str) -> dict[str, str]:
+    """{key: sentence} in that language, "en" or "zh_CN"."""
+    return tomllib.loads(Path(__file__).with_name(f"{language}.toml").read_text(encoding="utf-8"))

@@ -13,10 +13,9 @@ from .findings import Finding, Kind
 from .product import Product, Seen, Shape, Wrong
 from .reference import drawn, wrong_elements
 from .report import Report
-from .shapes import MULTIPLIED, largest, watched
+from .shapes import MULTIPLIED, largest, telling, watched
 
 ENOUGH = 4  # wrong launches, to see what they have in common
-FEW = 2  # of the eight shapes: enough where another set of sizes has had them all
 
 
 def judge(product: Product, shapes: list[Shape] | None = None) -> Report:
@@ -38,8 +37,7 @@ def watch(product: Product) -> Seen:
     large, unlike = product.large(), product.unlike()
     seen = Seen([]) if large and unlike else product.watch(watched(product.tile))
     for number, other in enumerate(unlike if not seen.findings else ()):
-        few = None if large and number == 0 else FEW
-        found = other.watch(watched(other.tile)[:few]).findings
+        found = other.watch((watched if large and number == 0 else telling)(other.tile)).findings
         if found and found[0].kind != Kind.NOT_COMPILED:  # a source may refuse other sizes
             return seen._replace(findings=found, at=other.sizes)
     return product.watch([(1, 1, 1)], at_least=0) if large and unlike else seen

@@ -25,7 +25,9 @@ import numpy as np
 UNIT_ROUNDOFF = 2.0**-24
 ALL_DIFFER = 8  # turns of a check
 AT_ONCE = 1 << 18  # elements of C that are compared together: they stay in a processor's cache
-REPEATS = (1 << 20) - 3  # numbers, after which those of a huge matrix begin again: to draw them takes longer than a product
+REPEATS = (
+    1 << 20
+) - 3  # numbers, after which those of a huge matrix begin again: to draw them takes longer than a product
 # Products of one sum, of which a third may go missing within the bound of such inputs if their signs differ.
 LONG = {"float32": 10_000, "tf32": 10_000, "float16": 10_000, "bfloat16": 1_000}
 
@@ -138,7 +140,7 @@ def drawn(shape: tuple, inputs: str = "float32", turn: int = 0) -> tuple[np.ndar
     if turn > ALL_DIFFER and turn % 4 == 3 and max(A.size, B.size) < REPEATS:
         far = 8 if format_of(inputs) else 40
         A, B = mixed(A, far), np.ascontiguousarray(mixed(B.T, far).T)
-    if K > LONG[inputs]:
+    if LONG[inputs] < K:
         A, B = late(A, B)
     return (held(A, inputs), held(B, inputs)) if turn % 2 == 0 else (A, B)
 

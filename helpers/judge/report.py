@@ -4,10 +4,10 @@ import re
 from dataclasses import dataclass
 
 from .. import language
-from .findings import Finding, Kind, chinese
-from .sentences import SENTENCES
+from .findings import Finding, Kind, sentences
 
-language.ALSO.update({SENTENCES[key]: text for key, text in chinese().items()})  # for pages, which are texts
+# For pages, which are texts.
+language.ALSO.update({sentences("en")[key]: chinese for key, chinese in sentences("zh_CN").items()})
 SHOWN = 3  # findings; the rest mostly follow from them
 WIDTH = 118  # signs that a line of a page's output has; JupyterLab breaks a longer one in mid-word
 

@@ -1,6 +1,7 @@
 """Who touched which element: what the PTX machine and Oclgrind saw, as values of a sentence and of a picture.
 
-Places of threads in a block, and of blocks in a grid, are (x, y). `arrays`: of arrays (rows, columns), by name.
+Places of threads in a block, and of blocks in a grid, are (x, y): `sides` and `grid` say how many there are. `drawn` is
+the key of what is said below a picture.
 """
 
 import re
@@ -24,24 +25,25 @@ def race_on_ptx(found: ptx_machine.Finding, arrays: dict, sides: tuple, grid: tu
     """A race, at those lines, the earlier first. `arrays`: {the machine's name: (own, shape, bytes of an element)}."""
     later, earlier = found.accesses
     name, shape, size = arrays.get(later.arrays[0], (later.arrays[0], None, FLOAT))
-    thread, block = who(later, sides, grid)
-    other_thread, other_block = who(earlier, sides, grid)
+    mine, others = who(later, sides, grid), who(earlier, sides, grid)
     now, did = NOW.get(later.act, "writes"), BEFORE.get(earlier.act, "wrote")
     doing = {("reads", "wrote"): "reads", ("writes", "read"): "overwrites"}
-    does = doing.get((now, did), "writes" if now == "writes" else "touches")
-    between = "_unordered" if block != other_block else "_no_barrier"
+    doing = doing.get((now, did), "writes" if now == "writes" else "touches")
+    across = mine["block"] != others["block"]
+    between = "_unordered" if across else "_no_barrier"
     if lines[:1] == lines[-1:] and did == "wrote":  # the kernel may well take a wrong element; no barrier is missing
-        between = "_across" if block != other_block else ""
-    values = THREAD | dict(sides=sides, grid=grid, thread=thread, block=block, at=(0, *lines)[-1])
-    values |= dict(other_thread=other_thread, other_block=other_block, other_at=(*lines, 0)[0])
-    values |= dict(now=Finding("", now), before=Finding("", NOW.get(earlier.act, "writes")))
-    values |= element_of(name, shape, int(later.offsets[0]) // size)
-    itself = found.several and (thread, block) == (other_thread, other_block)
-    other = "another_thread" if itself else "and_others" if found.several else "one_thread"
-    seen = dict(
-        who=thread_of(thread, block), other=thread_of(other_thread, other_block, other), element=values["spelled"]
+        between = "_across" if across else ""
+    values = (
+        element_of(name, shape, int(later.offsets[0]) // size) | mine | dict(does=Finding("", now), at=(0, *lines)[-1])
     )
-    return Finding(found.kind, f"race_{does}{between}", lines, values | {"text": many(found, f"{now}_{did}", seen)})
+    values |= {f"other_{one}": others[one] for one in others}
+    values |= dict(
+        other_does=Finding("", NOW.get(earlier.act, "writes")), other_at=(*lines, 0)[0], sides=sides, grid=grid
+    )
+    other = "one_thread" if not found.several else "another_thread" if mine == others else "and_others"
+    seen = {"who": in_words(mine), "element": values["spelled"], "other": in_words(others, other)}
+    values |= THREAD | {"text": many(found, f"{now}_{did}", seen)}
+    return Finding(found.kind, f"race_{doing}{between}", lines, values)
 
 
 def outside_on_ptx(found: ptx_machine.Finding, arrays: dict, sides: tuple, grid: tuple, lines: tuple) -> Finding:
@@ -50,26 +52,23 @@ def outside_on_ptx(found: ptx_machine.Finding, arrays: dict, sides: tuple, grid:
     name, shape, size = arrays.get(access.arrays[0], (access.arrays[0], None, FLOAT))
     if name.startswith("__local_depot"):
         name = Finding("", "own_arrays")
-    thread, block = who(access, sides, grid)
-    places = tuple(place(one, sides) for one in access.threads[access.blocks == access.blocks[0]])
-    touched = access.offsets[:, None] // size + np.arange(max(1, access.bytes // size))
-    values = THREAD | dict(sides=sides, thread=thread, block=block, places=places)
-    values |= outside_of(name, shape, touched.ravel().tolist())
-    does = "stores" if access.act in ("store", "copy") else "loads"
-    seen = {"who": thread_of(thread, block), "array": name}
-    text = many(found, f"{does}_{values['past'].key}", seen)
+    mine, does = who(access, sides, grid), "stores" if access.act in ("store", "copy") else "loads"
+    numbers = access.offsets[:, None] // size + np.arange(max(1, access.bytes // size))
+    values = outside_of(name, shape, numbers.ravel().tolist()) | mine
+    values |= in_red(access.threads[access.blocks == access.blocks[0]], sides)
+    text = many(found, f"{does}_{values['past'].key}", {"who": in_words(mine), "array": name})
     return replace(text, kind=found.kind, lines=lines, values=text.values | values)
 
 
 def at_barrier(access: Access, block: int, sides: tuple, grid: tuple) -> dict:
     """Which threads of a block, by its number, came to a barrier, as values."""
-    came = tuple(place(one, sides) for one in access.threads[access.blocks == block])
-    return THREAD | dict(sides=sides, block=place(block, grid), came_to_barrier=came)
+    absent = np.setdiff1d(np.arange(np.prod(sides)), access.threads[access.blocks == block])
+    return in_red(absent, sides) | dict(block=place(block, grid), drawn="drawn_barrier")
 
 
-def who(access: Access, sides: tuple, grid: tuple) -> tuple:
-    """The places of an access's first thread and of its block."""
-    return place(access.threads[0], sides), place(access.blocks[0], grid)
+def who(access: Access, sides: tuple, grid: tuple) -> dict:
+    """The places of an access's first thread and of its block, as values."""
+    return dict(thread=place(access.threads[0], sides), block=place(access.blocks[0], grid))
 
 
 def place(number: int, sides: tuple) -> tuple:
@@ -77,9 +76,15 @@ def place(number: int, sides: tuple) -> tuple:
     return int(number) % sides[0], int(number) // sides[0]
 
 
-def thread_of(thread: tuple, block: tuple, key: str = "one_thread") -> Finding:
-    """A thread of a block in words."""
-    x, b = (", ".join(map(str, one)) for one in (thread, block))
+def in_red(threads: np.ndarray, sides: tuple) -> dict:
+    """Threads of a block, by their numbers, that a picture has in red, as values."""
+    places, all_ = tuple(place(one, sides) for one in threads), int(np.prod(sides))
+    return THREAD | dict(places=places, sides=sides, red=len(places), green=all_ - len(places), all=all_)
+
+
+def in_words(places: dict, key: str = "one_thread") -> Finding:
+    """A thread of a block."""
+    x, b = (", ".join(map(str, places[one])) for one in ("thread", "block"))
     return Finding("", key, values={"x": x, "b": b})
 
 
@@ -91,16 +96,20 @@ def many(found: ptx_machine.Finding, key: str, values: dict) -> Finding:
 
 def element_of(name: str, shape: tuple | None, number: int) -> dict:
     """An element of an array, by its number, as values."""
-    element = tuple(map(int, np.unravel_index(number, shape))) if shape else (number,)
-    return dict(array=name, shape=shape, element=element, spelled=f"{name}[{', '.join(map(str, element))}]")
+    known = shape and number < np.prod(shape)
+    element = np.unravel_index(number, shape) if known else (number,)
+    values = dict(array=name, shape=shape, number=number, spelled=f"{name}[{', '.join(map(str, element))}]")
+    return values | {"drawn": "drawn_later"} if known else values
 
 
 def outside_of(name: str, shape: tuple | None, numbers: list) -> dict:
     """What lies outside of an array, by the numbers that its elements would have, as values."""
     key = "outside" if not name else "before" if numbers[0] < 0 else "behind"
-    size = np.prod(shape or (0,))
-    beyond = tuple(dict.fromkeys(number for number in numbers if not 0 <= number < size))
-    return dict(array=name, shape=shape, past=Finding("", key, values={"array": name}), beyond=beyond)
+    values = dict(array=name, shape=shape, past=Finding("", key, values={"array": name}))
+    if not shape:
+        return values
+    size = int(np.prod(shape))
+    return values | dict(numbers=tuple({n: 0 for n in numbers if not 0 <= n < size}), drawn="drawn_outsiders")
 
 
 def under_oclgrind(finding: Finding, arrays: dict, sides: tuple, grid: tuple) -> Finding:
@@ -108,14 +117,12 @@ def under_oclgrind(finding: Finding, arrays: dict, sides: tuple, grid: tuple) ->
     values, shape = finding.values, arrays.get(finding.values.get("array"))
     if not shape:
         return finding
-    numbers, name = [offset // FLOAT for offset in values["offsets"]], values["array"]
+    name, numbers = values["array"], [offset // FLOAT for offset in values["offsets"]]
     if "other_thread" not in values:
-        more = outside_of(name, shape, numbers)
-    elif numbers[0] < np.prod(shape):
-        more = element_of(name, shape, numbers[0])
+        more = outside_of(name, shape, numbers) | {"drawn": "drawn_outside"}
     else:
-        return finding
-    return replace(finding, values=values | more | WORK_ITEM | dict(sides=sides, grid=grid, offsets={}))
+        more = element_of(name, shape, numbers[0])
+    return replace(finding, values=values | more | WORK_ITEM | dict(sides=sides, grid=grid))
 
 
 def local_arrays(source: str, parameters: dict) -> dict:

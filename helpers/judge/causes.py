@@ -61,9 +61,11 @@ class Launch:
     @property
     def drawn(self) -> dict:
         """Where C holds NaN, by the numbers of elements, as values of a picture; {} for a large C."""
-        holes = tuple(np.flatnonzero(self.holes).tolist())
-        small = self.C.size <= DRAWN
-        return dict(array="C", shape=self.C.shape, holes=holes, count=len(holes), all=self.C.size) if small else {}
+        if self.C.size > DRAWN:
+            return {}
+        numbers = tuple(np.flatnonzero(self.holes).tolist())
+        values = dict(array="C", shape=self.C.shape, numbers=numbers, count=len(numbers), all=self.C.size)
+        return values | {"drawn": "drawn_holes"}
 
     def holds(self, A: np.ndarray, B: np.ndarray) -> bool:
         """Whether C is the product of these two, in place of its own A and B."""

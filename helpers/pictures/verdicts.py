@@ -12,12 +12,12 @@ from ptx_machine import WARP
 from .. import language
 from ..judge import Finding, Report
 from ..judge.report import SHOWN
-from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, CELLS, FAULT, INK, PEER, Picture, look, outline, panel, tint
+from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, CELLS, FAULT, INK, PAPER, PEER, Picture, look, outline, panel, tint
 
 ROWS, COLUMNS = 40, 48  # of an array that are drawn, at most
 OWN, OTHERS = 6, 12  # rows of an array, and beyond its end, that are drawn at most where what lies there is touched
 COLOURS = {"A": A_COLOUR, "B": B_COLOUR, "C": C_COLOUR}  # As and Bs, too
-LIGHT = 0.4
+LIGHT, STRONG = 0.4, 0.8  # shares of a colour
 WIDE = 84  # signs of a caption's line
 
 
@@ -41,11 +41,10 @@ def picture_finding(finding: Finding) -> Picture | None:
     values = finding.values
     if "found" in values:  # at other sizes
         return picture_finding(values["found"])
-    draw = next((DRAWN[name] for name in DRAWN if name in values), None)
-    if not draw or math.prod(values.get("grid", ())) > CELLS:
+    if "drawn" not in values or math.prod(values.get("grid", ())) > CELLS:
         return None
     figure = Figure(figsize=(8.6, 3.9))
-    lines = draw(figure, values)
+    lines = draw_race(figure, values) if "other_thread" in values else draw_red(figure, values)
     shown = [(line, colour) for text, colour in lines for line in language.wrapped(text, WIDE).splitlines()]
     for number, (line, colour) in enumerate(reversed(shown)):
         figure.text(0.5, 0.03 + 0.065 * number, line, color=colour, ha="center")
@@ -54,54 +53,45 @@ def picture_finding(finding: Finding) -> Picture | None:
 
 def draw_race(figure: Figure, values: dict) -> list:
     """An element and the two threads that touch it; of different blocks, the blocks."""
-    who, array = figure.subplots(1, 2, gridspec_kw=GRID, subplot_kw={"anchor": "N"})
+    who, array = panels(figure, 2)
     same = values["block"] == values["other_block"]
     one, sides, title = ("thread", "sides", "drawn_threads") if same else ("block", "grid", "drawn_grid")
-    now, before = values[one], values[f"other_{one}"]
-    seat = draw_places(who, values[sides], {before: tint(INK, LIGHT)} | {now: tint(FAULT, LIGHT)}, said(title, values))
-    number = int(np.ravel_multi_index(values["element"], values["shape"]))
-    cell = draw_array(array, values, {number: tint(colour_of(values), 0.8)}, number)
+    later, earlier = values[one], values[f"other_{one}"]
+    colours = {earlier: tint(INK, LIGHT)} | {later: tint(FAULT, LIGHT)}
+    seat = draw_places(who, values[sides], colours, PAPER, said(title, values))
+    cell = draw_array(array, values, {values["number"]: tint(colour_of(values), STRONG)})
     outline(array, *cell, 1, 1)
-    for place, does, colour, bend in ((before, values["before"], INK, 0.1), (now, values["now"], FAULT, 0.25)):
+    for place, does, colour, bend in (earlier, "other_does", INK, 0.1), (later, "does", FAULT, 0.25):
         ends = [(column + 0.5, row + 0.5) for row, column in (seat(place), cell)]
-        style = dict(arrowstyle="<|-" if does.key == "reads" else "-|>", connectionstyle=f"arc3,rad={bend}")
+        style = dict(arrowstyle="<|-" if values[does].key == "reads" else "-|>", connectionstyle=f"arc3,rad={bend}")
         arrow = dict(color=colour, linewidth=1.8, mutation_scale=16, **style)
         figure.add_artist(ConnectionPatch(*ends, who.transData, array.transData, **arrow))
-    return [(said("drawn_now", values), FAULT), (said("drawn_before", values), INK)]
+    return [(said("drawn_later", values), FAULT), (said("drawn_earlier", values), INK)]
 
 
-def draw_outside(figure: Figure, values: dict) -> list:
-    """What was touched outside of an array, and, where that is known, which threads of the first block did."""
-    places = values.get("places", ())
-    *who, array = figure.subplots(1, 2 if places else 1, squeeze=False, gridspec_kw=GRID)[0]
-    draw_array(array, values, dict.fromkeys(values["beyond"], FAULT), values["beyond"][0])
+def draw_red(figure: Figure, values: dict) -> list:
+    """Which threads of a block, and which elements, are not as they should be: those in red."""
+    places, numbers = values.get("places", ()), values.get("numbers", ())
+    axes = panels(figure, bool(places) + bool(numbers))
     if places:
-        return [(draw_threads(*who, values, set(places), "drawn_outsiders"), INK)]
-    return [(said("drawn_outside", values), INK)]
+        green, title = tint(C_COLOUR, LIGHT), said("drawn_threads", values)
+        draw_places(axes[0], values["sides"], dict.fromkeys(places, FAULT), green, title)
+    if numbers:
+        draw_array(axes[-1], values, dict.fromkeys(numbers, FAULT))
+    return [(said(values["drawn"], values), INK)]
 
 
-def draw_barrier(figure: Figure, values: dict) -> list:
-    """The threads of a block that come to a barrier, and those that do not."""
-    x, y = values["sides"]
-    absent = {(n % x, n // x) for n in range(x * y)} - {*values["came_to_barrier"]}
-    return [(draw_threads(figure.subplots(gridspec_kw=GRID), values, absent, "drawn_barrier"), INK)]
-
-
-def draw_holes(figure: Figure, values: dict) -> list:
-    """The elements of C that are never stored."""
-    draw_array(figure.subplots(gridspec_kw=GRID), values, dict.fromkeys(values["holes"], FAULT), values["holes"][0])
-    return [(said("drawn_holes", values), INK)]
-
-
-GRID = dict(left=0.06, right=0.97, top=0.88, bottom=0.2, wspace=0.25)  # where the panels are
-DRAWN = {"other_thread": draw_race, "beyond": draw_outside, "came_to_barrier": draw_barrier, "holes": draw_holes}
+def panels(figure: Figure, number: int) -> np.ndarray:
+    """Axes beside each other, above the place of the caption."""
+    room = dict(left=0.06, right=0.97, top=0.88, bottom=0.2, wspace=0.25)
+    return figure.subplots(1, number, squeeze=False, gridspec_kw=room, subplot_kw={"anchor": "N"})[0]
 
 
 def said(key: str, values: dict) -> str:
     """A sentence of the judge's in the language that was chosen."""
     finding = Finding("", key, values=values)
     text = finding.in_chinese if language.NOW[0] == language.CHINESE else finding.message
-    return text if key == "drawn_before" else text[0].upper() + text[1:]
+    return text if key == "drawn_earlier" else text[0].upper() + text[1:]
 
 
 def colour_of(values: dict) -> str:
@@ -109,18 +99,10 @@ def colour_of(values: dict) -> str:
     return COLOURS.get(values["array"][0], PEER)
 
 
-def draw_threads(ax: Axes, values: dict, red: set, key: str) -> str:
-    """Draw a block's threads, some in red, the others in green. Returns the sentence of that key, with both counts."""
-    x, y = values["sides"]
-    green = {(n % x, n // x): tint(C_COLOUR, LIGHT) for n in range(x * y)}
-    draw_places(ax, values["sides"], green | dict.fromkeys(red, FAULT), said("drawn_threads", values))
-    return said(key, values | {"red": len(red), "green": x * y - len(red), "all": x * y})
-
-
-def draw_places(ax: Axes, sides: tuple, colours: dict, title: str):
+def draw_places(ax: Axes, sides: tuple, colours: dict, others: str, title: str):
     """Draw all places (x, y) as cells, in rows of a warp where they are too many beside each other.
 
-    `colours`: {place: colour}. Returns what tells the row and the column of a place.
+    `colours`: {place: colour}; `others`: that of all others. Returns what tells the row and the column of a place.
     """
     x, y = sides
     wide = x if max(sides) <= 2 * WARP else WARP
@@ -128,16 +110,17 @@ def draw_places(ax: Axes, sides: tuple, colours: dict, title: str):
     def seat(place):
         return divmod(place[1] * x + place[0], wide)
 
-    panel(ax, -(-x * y // wide), wide, {seat(place): colour for place, colour in colours.items()}, title)
+    cells = {divmod(number, wide): others for number in range(x * y)}
+    panel(ax, -(-x * y // wide), wide, cells | {seat(place): colours[place] for place in colours}, title)
     return seat
 
 
-def draw_array(ax: Axes, values: dict, colours: dict, first: int) -> tuple:
-    """Draw the part of an array that element number `first` lies in, or beside. Returns its row and column there.
+def draw_array(ax: Axes, values: dict, colours: dict) -> tuple:
+    """Draw the part of an array around the first of some elements. Returns the row and the column of that.
 
     `colours`: {number of an element: colour}, also of what lies outside of the array.
     """
-    shape, light = values["shape"], tint(colour_of(values), LIGHT)
+    shape, first, light = values["shape"], next(iter(colours)), tint(colour_of(values), LIGHT)
     size, wide = math.prod(shape), shape[-1] if len(shape) > 1 else min(shape[0], WARP)
     high, (row, column) = -(-size // wide), divmod(first, wide)
     top = min(max(0, row - ROWS // 2), max(0, high - ROWS))
@@ -151,14 +134,10 @@ def draw_array(ax: Axes, values: dict, colours: dict, first: int) -> tuple:
     cells = {cell: colours.get(n, light) for cell, n in numbers.items() if n in colours or 0 <= n < size}
     title = f"{values['array']} ({' x '.join(f'{side:,}' for side in shape)})"
     panel(ax, bottom - top, right - left, cells, title, colour_of(values))
-    beside = dict(fontsize=11, textcoords="offset points")
-    for r in {top, row, bottom - 1} & {*range(top, bottom)}:
-        if r == row or abs(r - row) > (bottom - top) // 8:
-            label = r if len(shape) > 1 else f"{r * wide:,}"
-            ax.annotate(label, (0, r - top + 0.5), (-5, 0), ha="right", va="center", **beside)
-    if len(shape) < 2:
-        return row - top, column - left
-    ax.annotate(column, (column - left + 0.5, bottom - top), (0, -5), ha="center", va="top", **beside)
-    own = max(0, top), min(high, bottom)
-    outline(ax, own[0] - top, 0, own[1] - own[0], right - left, colour_of(values))
+    if top <= row < bottom:
+        label = f"{row}, {column}" if len(shape) > 1 else f"{first:,}"
+        ax.text(-0.1, row - top + 0.5, label, ha="right", va="center", fontsize=11)
+    if len(shape) > 1:
+        begins, ends = max(0, top), min(high, bottom)
+        outline(ax, begins - top, 0, ends - begins, right - left, colour_of(values))
     return row - top, column - left

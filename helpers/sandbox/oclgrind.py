@@ -54,10 +54,10 @@ def oclgrind_findings(log: str, source: str) -> list[Finding]:
     """
     findings = [of_report(report, source) for report in re.split(r"\n(?=\S)", log.lstrip())]
     once = {(f.kind, f.lines): f for f in reversed(findings) if f}
-    for one in findings:  # of what is out of bounds of an array, all of it
-        first = one and once[one.kind, one.lines].values
-        if one and one.kind == Kind.OUT_OF_BOUNDS and first.get("array") and one.values.get("array") == first["array"]:
-            first["offsets"] |= one.values["offsets"]
+    for one in findings:
+        first = once[one.kind, one.lines].values if one else {}
+        if first.get("array") and first is not one.values and one.values.get("array") == first["array"]:
+            first["offsets"] += one.values["offsets"]  # of what is out of bounds all is drawn
     if any(kind in FIRST for kind, _ in once):
         once = {key: f for key, f in once.items() if f.kind != Kind.UNSET}
     causes_first = [kind for _, kind, _ in REPORTS]
@@ -94,12 +94,11 @@ def touched(report, code):
     arrays = {array_at(code[int(line) - 1], int(column)) for *_, line, column in items if int(line) <= len(code)}
     if not address or len(arrays) != 1 or arrays == {""}:
         return {}
-    values = {"array": arrays.pop(), "offsets": {int(address[1], 16): 0}}
-    for other, (*places, llvm, line, _) in zip(("", "other_"), items, strict=False):
-        x, y, across, down = map(int, places)
+    values = {"array": arrays.pop(), "offsets": [int(address[1], 16)]}
+    for other, (x, y, across, down, llvm, line, _) in zip(("", "other_"), items, strict=False):
         does = Finding("", "writes" if " store " in llvm else "changes" if "atomic" in llvm else "reads")
-        values |= {f"{other}thread": (x, y), f"{other}block": (across, down), f"{other}at": int(line)}
-        values["before" if other else "now"] = does
+        values |= {f"{other}thread": (int(x), int(y)), f"{other}block": (int(across), int(down))}
+        values |= {f"{other}at": int(line), f"{other}does": does}
     return values
 
 

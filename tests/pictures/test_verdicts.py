@@ -10,7 +10,7 @@ from matplotlib.patches import ArrowStyle, ConnectionPatch
 
 import helpers
 from helpers import check, cuda_kernel, opencl_kernel
-from helpers.checking.touched import THREAD, outside_of
+from helpers.checking.touched import in_red, outside_of
 from helpers.devices import oclgrind_library
 from helpers.judge import Finding, Report
 from helpers.pictures.drawing import tint
@@ -89,8 +89,8 @@ def test_a_missing_guard_shows_the_end_of_the_array_and_who_reaches_behind_it(di
 def test_of_a_long_array_its_end_is_shown_in_rows_of_a_warp(first, way, top, drawn):
     """1,000,003 elements are 31,250 rows of 32, and three more; 189 of the last block's 256 threads lie behind them."""
     touched = [first + way * n for n in range(189 if first > 0 else 64)]
-    values = THREAD | dict(sides=(256, 1), grid=(3907, 1), thread=(67, 0), block=(3906, 0))
-    values |= dict(places=tuple((x, 0) for x in range(67, 256))) | outside_of("x", (1_000_003,), touched)
+    values = in_red(range(67, 256), (256, 1)) | dict(thread=(67, 0), block=(3906, 0))
+    values |= outside_of("x", (1_000_003,), touched)
     where = "behind the end of x" if first > 0 else "before x"
     text = f"189 of the 256 threads of block (3906, 0), in red, reach {where}; the first is thread (67, 0)."
     assert picture_finding(Finding("out of bounds", "", (), values)).text == text
@@ -131,9 +131,8 @@ def test_a_notebook_shows_the_picture_below_the_text_and_nothing_where_there_is_
     shell = InteractiveShell.instance(display_pub_class=CapturingDisplayPublisher)
     request.addfinalizer(InteractiveShell.clear_instance)
     helpers.draw_verdicts(shell)
-    places = {"came_to_barrier": ((0, 0),), "sides": (2, 1), "block": (0, 0), "grid": (1, 1)}
-    words = {"item": Finding("", "thread"), "group": Finding("", "block")}
-    shell.user_ns["report"] = report = Report("k", (Finding("divergent barrier", "some", (), places | words),))
+    values = in_red([1], (2, 1)) | {"block": (0, 0), "drawn": "drawn_barrier"}
+    shell.user_ns["report"] = report = Report("k", (Finding("divergent barrier", "some", (), values),))
     shell.run_cell("report")
     text, picture = (output["data"] for output in shell.display_pub.outputs)
     assert text["text/plain"] == str(report) and "image/png" not in text

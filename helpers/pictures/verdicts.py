@@ -18,7 +18,7 @@ ROWS, COLUMNS = 40, 48  # of an array that are drawn, at most
 OWN, OTHERS = 6, 12  # rows of an array, and beyond its end, that are drawn at most where what lies there is touched
 COLOURS = {"A": A_COLOUR, "B": B_COLOUR, "C": C_COLOUR}  # As and Bs, too
 LIGHT, STRONG = 0.4, 0.8  # shares of a colour
-WIDE = 84  # signs of a caption's line
+WIDE = 88  # signs of a caption's line
 
 
 def show_verdict(report: Report) -> None:

@@ -63,7 +63,7 @@ def test_a_missing_barrier_shows_the_tile_the_element_and_who_reads_and_writes_i
         assert heads == [ArrowStyle.CurveFilledB, ArrowStyle.CurveFilledA]  # into the array, and out of it
         lines = dict(re.findall(r"(reads|writes) .*? in line (\d+)", text))
         assert sorted(map(int, lines.values())) == sorted(finding.lines)
-        assert (int(lines["writes"]) == min(finding.lines)) and text.endswith("with nothing to order the two.")
+        assert (int(lines["writes"]) == min(finding.lines)) and text.endswith("; nothing orders the two.")
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -77,9 +77,7 @@ def test_a_missing_guard_shows_the_end_of_the_array_and_who_reaches_behind_it(di
     assert (0, 0, 5, 9, A) in frames(array)
     if who:
         assert cells(*who) == {(y, x): tint(C, 0.4) if x < 5 else FAULT for y in range(8) for x in range(32)}
-        counted = (
-            "216 of the 256 threads of block (0, 0), in red, reach behind the end of A; the first is thread (5, 0)."
-        )
+        counted = "216 of the 256 threads of block (0, 0) reach behind the end of A, thread (5, 0) first."
         assert text == counted
     else:
         assert text == "Work-item (5, 0) of work-group (0, 0) is the first that reaches behind the end of A."
@@ -92,7 +90,7 @@ def test_of_a_long_array_its_end_is_shown_in_rows_of_a_warp(first, way, top, dra
     values = in_red(range(67, 256), (256, 1)) | dict(thread=(67, 0), block=(3906, 0))
     values |= outside_of("x", (1_000_003,), touched)
     where = "behind the end of x" if first > 0 else "before x"
-    text = f"189 of the 256 threads of block (3906, 0), in red, reach {where}; the first is thread (67, 0)."
+    text = f"189 of the 256 threads of block (3906, 0) reach {where}, thread (67, 0) first."
     assert picture_finding(Finding("out of bounds", "", (), values)).text == text
     who, array = drawn[-1].axes
     assert cells(who) == {divmod(n, 32): tint(C, 0.4) if n < 67 else FAULT for n in range(256)}

@@ -122,13 +122,9 @@ class OnPtx(CudaProduct):
         super().__init__(k)
         self.level = level
 
-    def at(self, parameters):
-        """The same source with those parameters, here."""
-        return OnPtx(super_at(self, parameters), self.level)
-
-    def turned(self):
-        """The same, launched with x and y exchanged."""
-        return OnPtx(CudaProduct.turned(CudaProduct(self.k)).k, self.level)
+    def of(self, k):
+        """Another kernel here."""
+        return OnPtx(k, self.level)
 
     @functools.cached_property
     def compiled(self):
@@ -259,11 +255,6 @@ class OnPtx(CudaProduct):
         if finding.kind == Kind.HANG and not named and len(mentions(k, r"^\s*while\b")) == 1:
             named = mentions(k, r"^\s*while\b")  # of a loop that changes nothing LLVM leaves no line
         return Finding(Kind(finding.kind), message, named)
-
-
-def super_at(product: CudaProduct, parameters: dict) -> Kernel:
-    """A kernel's source with those parameters."""
-    return CudaProduct(product.k).at(parameters).k
 
 
 def watch_there(job: Job, move: Callable, own: bool, source: str) -> Seen:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from .. import devices, ladder
+from ..errors import KernelError
 from ..judge import Finding, Kind, Seen, Wrong, examine
 from ..judge.judge import in_stages
 from ..judge.shapes import affordable
@@ -51,6 +52,8 @@ class OpenCLProduct(KernelProduct):
                 return Seen(reported)
             if outcome.findings and outcome.findings[0].kind == Kind.HANG:
                 return Seen(outcome.findings)
+            if outcome.findings and "exit status 1)" in outcome.findings[0].message and not outcome.log:
+                raise KernelError(f"{self.k} cannot be tried here: {outcome.findings[0].message}")
         return Seen([], [], not_looked_for(()))
 
     def watch(self, shapes: list, at_least: int = 1) -> Seen:
@@ -94,7 +97,11 @@ class UnderOclgrind(OpenCLProduct):
 
     def at(self, parameters: dict) -> "UnderOclgrind":
         """The same source with those parameters, built here."""
-        return UnderOclgrind(replace(self.job, parameters=parameters).build(), self.job)
+        return self.of(replace(self.job, parameters=parameters).build())
+
+    def of(self, k):
+        """Another kernel here."""
+        return UnderOclgrind(k, self.job)
 
     def multiply(self, A, B, fill=float("nan")):
         """C of one launch. Raises `Wrong` with what Oclgrind reports of it."""
@@ -115,8 +122,8 @@ class UnderOclgrind(OpenCLProduct):
         return examine(self, affordable(shapes, self.products, MOST if at_least else QUICK))
 
     def of_nan(self):
-        """Buffers have no guards here: what nobody has set holds NaN."""
-        return Finding(Kind.UNSET, "unset")
+        """Buffers have no guards here: what nobody has set holds NaN, where Oclgrind does not follow that itself."""
+        return super(KernelProduct, self).of_nan() if UNSET in os.environ else Finding(Kind.UNSET, "unset")
 
 
 def watch_there(job: Job, move: Callable) -> Seen:

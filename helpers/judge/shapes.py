@@ -41,7 +41,7 @@ def watched(tile: tuple) -> list[Shape]:
 
 
 def telling(tile: tuple) -> list[Shape]:
-    """Two that are enough where another set of sizes has had all eight: three blocks along each side, and two K-tiles."""
+    """Two that are enough where other sizes have had all eight: three blocks along each side, and two K-tiles."""
     rows, columns, depth = tile
     return [(rows + 1, 2 * columns + 1, depth + 1), (2 * rows + 1, columns + 1, depth + 1)]
 

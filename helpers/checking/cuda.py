@@ -114,13 +114,9 @@ class OnPtx(CudaProduct):
         super().__init__(k)
         self.level = level
 
-    def at(self, parameters):
-        """The same source with those parameters, here."""
-        return OnPtx(super_at(self, parameters), self.level)
-
-    def turned(self):
-        """The same, launched with x and y exchanged."""
-        return OnPtx(CudaProduct.turned(CudaProduct(self.k)).k, self.level)
+    def of(self, k):
+        """Another kernel here."""
+        return OnPtx(k, self.level)
 
     @functools.cached_property
     def compiled(self):
@@ -252,11 +248,6 @@ class OnPtx(CudaProduct):
             named = mentions(k, r"^\s*while\b")  # of a loop that changes nothing LLVM leaves no line
         values = [at_barrier(one, one.blocks[0], k.block, grid) for one in finding.accesses]
         return Finding(kind, message, named, *values)
-
-
-def super_at(product: CudaProduct, parameters: dict) -> Kernel:
-    """A kernel's source with those parameters."""
-    return CudaProduct(product.k).at(parameters).k
 
 
 def watch_there(job: Job, move: Callable, own: bool, source: str) -> Seen:

@@ -26,9 +26,10 @@ class KernelProduct(FunctionProduct):
         """The same source at the step's two sets of unlike sizes; [] where it has a size as a number."""
         k, step = self.k, ladder.STEPS[self.k.step]
         large = {name for name, value in k.parameters.items() if name != "INPUT" and value > 1}
-        if not k.own or not large or not large <= sizes_taken(k):
+        taken = large & (asked_of_launch(k) or sizes_taken(k))
+        if not k.own or not taken or (taken < large and not asked_of_launch(k)):
             return []
-        sets = [k.parameters | {name: value for name, value in one.items() if name in large} for one in step.unlike]
+        sets = [k.parameters | {name: value for name, value in one.items() if name in taken} for one in step.unlike]
         return [self.at(one) for one in sets if one != k.parameters and step.accepts(one)]
 
     def at(self, parameters: dict) -> "KernelProduct":
@@ -36,7 +37,11 @@ class KernelProduct(FunctionProduct):
         there = copy.copy(self.k)
         there.by_shape, there.parameters = False, parameters
         there.block = ladder.STEPS[there.step].block(parameters)
-        return type(self)(there)
+        return self.of(there)
+
+    def of(self, k: Kernel) -> "KernelProduct":
+        """Another kernel where this one is."""
+        return type(self)(k)
 
     def products(self, shape: tuple) -> int:
         """Products that a launch takes, in whole tiles."""
@@ -54,7 +59,7 @@ class KernelProduct(FunctionProduct):
         """The same, launched with x and y exchanged."""
         there = copy.copy(self.k)
         there.grid = lambda M, N: self.k.grid(N, M)
-        return type(self)(there)
+        return self.of(there)
 
     def of_nan(self) -> Finding:
         """Behind A and B on a device lies NaN."""
@@ -62,9 +67,7 @@ class KernelProduct(FunctionProduct):
 
 
 def sizes_taken(k: Kernel) -> set[str]:
-    """The names of sizes that a kernel's source leaves to its builder: macros, arguments of a function, the launch."""
-    if from_launch := asked_of_launch(k):
-        return from_launch
+    """The names of sizes that a kernel's source leaves to its builder: macros, arguments of a function."""
     if k.dialect != "CUDA":
         code = without_comments(k.source)
         return set(re.findall(r"\w+", code)) - set(re.findall(r"(?:#\s*define|\bconst)\s+(\w+)", code))

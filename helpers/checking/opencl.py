@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from .. import devices, ladder
+from ..errors import KernelError
 from ..judge import Finding, Kind, Seen, Wrong, examine
 from ..judge.judge import in_stages
 from ..judge.shapes import affordable
@@ -45,6 +46,9 @@ class OpenCLProduct(KernelProduct):
         for ask, written in ((thorough, True), ((RACES,), False)):
             options = dict.fromkeys(ask, "1") | {"OCLGRIND_BUILD_OPTIONS": AS_WRITTEN if written else ""}
             outcome = in_child(self.k, watch_there, SECONDS, options, move=move)
+            first = outcome.value.findings[0] if outcome.value and outcome.value.findings else None
+            if first and first.kind == Kind.UNKNOWN and "Unsupported" in first.message:  # no fault of the kernel
+                continue
             if outcome.value is not None:
                 return outcome.value._replace(notes=not_looked_for(ask))
             reported = oclgrind_findings(outcome.log, self.k.source)
@@ -52,6 +56,8 @@ class OpenCLProduct(KernelProduct):
                 return Seen(reported)
             if outcome.findings and outcome.findings[0].kind == Kind.HANG:
                 return Seen(outcome.findings)
+            if outcome.findings and "exit status 1)" in outcome.findings[0].message and not outcome.log:
+                raise KernelError(f"{self.k} cannot be tried here: {outcome.findings[0].message}")
         return Seen([], [], not_looked_for(()))
 
     def watch(self, shapes: list, at_least: int = 1) -> Seen:
@@ -95,7 +101,11 @@ class UnderOclgrind(OpenCLProduct):
 
     def at(self, parameters: dict) -> "UnderOclgrind":
         """The same source with those parameters, built here."""
-        return UnderOclgrind(replace(self.job, parameters=parameters).build(), self.job)
+        return self.of(replace(self.job, parameters=parameters).build())
+
+    def of(self, k):
+        """Another kernel here."""
+        return UnderOclgrind(k, self.job)
 
     def multiply(self, A, B, fill=float("nan")):
         """C of one launch. Raises `Wrong` with what Oclgrind reports of it."""
@@ -114,8 +124,8 @@ class UnderOclgrind(OpenCLProduct):
         return examine(self, affordable(shapes, self.products, MOST if at_least else QUICK))
 
     def of_nan(self):
-        """Buffers have no guards here: what nobody has set holds NaN."""
-        return Finding(Kind.UNSET, "unset")
+        """Buffers have no guards here: what nobody has set holds NaN, where Oclgrind does not follow that itself."""
+        return super(KernelProduct, self).of_nan() if UNSET in os.environ else Finding(Kind.UNSET, "unset")
 
 
 def watch_there(job: Job, move: Callable) -> Seen:

@@ -34,14 +34,14 @@ def watched(tile: tuple) -> list[Shape]:
         (1, 1, 1),
         (rows, columns, 2 * depth),  # whole tiles
         (square, square, depth + 1),  # a transposed answer fits here
-        (max(1, rows - 1), columns + 1, max(1, depth - 1)),  # K shorter than a tile
+        (rows + 1, columns + 1, 1),  # K shorter than a tile: a block that is no last one reads past the end
         (1, 1, long),  # more K-tiles than a count that was made from M or N gives
         (rows + max(columns, depth) + 1, 1, 1),  # and fewer
     ]
 
 
 def telling(tile: tuple) -> list[Shape]:
-    """Two that are enough where another set of sizes has had all eight: three blocks along each side, and two K-tiles."""
+    """Two that are enough where other sizes have had all eight: three blocks along each side, and two K-tiles."""
     rows, columns, depth = tile
     return [(rows + 1, 2 * columns + 1, depth + 1), (2 * rows + 1, columns + 1, depth + 1)]
 

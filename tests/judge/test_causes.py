@@ -200,18 +200,6 @@ def test_a_mistake_is_told_with_its_numbers(product, kind, said):
     assert found == kind and said in message, (found, message)
 
 
-def test_a_row_whose_sum_ends_too_early_is_not_called_one_of_another_length():
-    """Where A has one row, both are the same."""
-
-    def product(A, B, C):
-        C, short = A @ B, len(A)
-        C[short // 2] = A[short // 2, :short] @ B[:short]
-        return C
-
-    found, message = named(Wrong(product), [(5, 13, 11), (1, 2, 3)])
-    assert found == "K is cut" and "only the first 1 of 3 products" in message, (found, message)
-
-
 def with_noise(rows, columns):
     """A @ B, but for that many last rows or columns, which are anything."""
 

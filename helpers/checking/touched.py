@@ -98,14 +98,14 @@ def element_of(name: str, shape: tuple | None, number: int) -> dict:
     """An element of an array, by its number, as values."""
     known = shape and number < np.prod(shape)
     element = np.unravel_index(number, shape) if known else (number,)
-    values = dict(array=name, shape=shape, number=number, spelled=f"{name}[{', '.join(map(str, element))}]")
+    values = dict(array=name, array_shape=shape, number=number, spelled=f"{name}[{', '.join(map(str, element))}]")
     return values | {"drawn": "drawn_later"} if known else values
 
 
 def outside_of(name: str, shape: tuple | None, numbers: list) -> dict:
     """What lies outside of an array, by the numbers that its elements would have, as values."""
     key = "outside" if not name else "before" if numbers[0] < 0 else "behind"
-    values = dict(array=name, shape=shape, past=Finding("", key, values={"array": name}))
+    values = dict(array=name, array_shape=shape, past=Finding("", key, values={"array": name}))
     if not shape:
         return values
     size = int(np.prod(shape))

@@ -64,7 +64,7 @@ class Launch:
         if self.C.size > DRAWN:
             return {}
         numbers = tuple(np.flatnonzero(self.holes).tolist())
-        values = dict(array="C", shape=self.C.shape, numbers=numbers, count=len(numbers), all=self.C.size)
+        values = dict(array="C", array_shape=self.C.shape, numbers=numbers, count=len(numbers), all=self.C.size)
         return values | {"drawn": "drawn_holes"}
 
     def holds(self, A: np.ndarray, B: np.ndarray) -> bool:

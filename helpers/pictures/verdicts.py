@@ -120,7 +120,7 @@ def draw_array(ax: Axes, values: dict, colours: dict) -> tuple:
 
     `colours`: {number of an element: colour}, also of what lies outside of the array.
     """
-    shape, first, light = values["shape"], next(iter(colours)), tint(colour_of(values), LIGHT)
+    shape, first, light = values["array_shape"], next(iter(colours)), tint(colour_of(values), LIGHT)
     size, wide = math.prod(shape), shape[-1] if len(shape) > 1 else min(shape[0], WARP)
     high, (row, column) = -(-size // wide), divmod(first, wide)
     top = min(max(0, row - ROWS // 2), max(0, high - ROWS))

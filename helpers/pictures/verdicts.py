@@ -61,12 +61,16 @@ def draw_race(figure: Figure, values: dict) -> list:
     seat = draw_places(who, values[sides], colours, PAPER, said(title, values))
     cell = draw_array(array, values, {values["number"]: tint(colour_of(values), STRONG)})
     outline(array, *cell, 1, 1)
-    for place, does, colour, bend in (earlier, "other_does", INK, 0.1), (later, "does", FAULT, 0.25):
+    arrows = [(later, "does", FAULT, 0.25)]
+    if earlier != later:  # else of several threads only this one is known
+        arrows.append((earlier, "other_does", INK, 0.1))
+    for place, does, colour, bend in arrows:
         ends = [(column + 0.5, row + 0.5) for row, column in (seat(place), cell)]
         style = dict(arrowstyle="<|-" if values[does].key == "reads" else "-|>", connectionstyle=f"arc3,rad={bend}")
         arrow = dict(color=colour, linewidth=1.8, mutation_scale=16, **style)
         figure.add_artist(ConnectionPatch(*ends, who.transData, array.transData, **arrow))
-    return [(said("drawn_later", values), FAULT), (said("drawn_earlier", values), INK)]
+    key = "drawn_earlier" if earlier != later else "drawn_another"
+    return [(said("drawn_later", values), FAULT), (said(key, values), INK)]
 
 
 def draw_red(figure: Figure, values: dict) -> list:
@@ -91,7 +95,7 @@ def said(key: str, values: dict) -> str:
     """A sentence of the judge's in the language that was chosen."""
     finding = Finding("", key, values=values)
     text = finding.in_chinese if language.NOW[0] == language.CHINESE else finding.message
-    return text if key == "drawn_earlier" else text[0].upper() + text[1:]
+    return text if text.startswith("and ") else text[0].upper() + text[1:]
 
 
 def colour_of(values: dict) -> str:

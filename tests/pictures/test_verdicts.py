@@ -66,6 +66,18 @@ def test_a_missing_barrier_shows_the_tile_the_element_and_who_reads_and_writes_i
         assert (int(lines["writes"]) == min(finding.lines)) and text.endswith("; nothing orders the two.")
 
 
+def test_where_only_one_of_several_threads_is_known_it_is_drawn_alone(drawn):
+    """Page 10's: a tile is stored over the one that is being read."""
+    sizes = dict(BM=8, BN=8, BK=8, TM=4, TN=4, WM=8, WN=8)
+    race = findings("CUDA", "prefetched", "now = uint32(BK) - now", "now = uint32(0)", **sizes)[0]
+    text = picture_finding(race).text
+    later, other = text.split(", and ")
+    assert "which another thread than (0, 0)" in race.message and other.startswith("another thread reads it in line ")
+    (arrow,) = drawn[-1].findobj(ConnectionPatch)
+    assert arrow.xy1 == (0.5, 0.5) and list(cells(drawn[-1].axes[0]).values()).count(tint(FAULT, 0.4)) == 1
+    assert later.startswith("Thread (0, 0) of block (0, 0) writes As[0, 0] in line ")
+
+
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_missing_guard_shows_the_end_of_the_array_and_who_reaches_behind_it(dialect, drawn):
     """Rows 5 and on of A are behind its end; a block has 32 of them, x, and 8 columns of C."""

@@ -87,7 +87,7 @@ def draw_red(figure: Figure, values: dict) -> list:
 
 def panels(figure: Figure, number: int) -> np.ndarray:
     """Axes beside each other, above the place of the caption."""
-    room = dict(left=0.06, right=0.97, top=0.88, bottom=0.2, wspace=0.25)
+    room = dict(left=0.06, right=0.9, top=0.88, bottom=0.2, wspace=0.25)
     return figure.subplots(1, number, squeeze=False, gridspec_kw=room, subplot_kw={"anchor": "N"})[0]
 
 
@@ -140,7 +140,7 @@ def draw_array(ax: Axes, values: dict, colours: dict) -> tuple:
     panel(ax, bottom - top, right - left, cells, title, colour_of(values))
     if top <= row < bottom:
         label = f"{row}, {column}" if len(shape) > 1 else f"{first:,}"
-        ax.text(-0.1, row - top + 0.5, label, ha="right", va="center", fontsize=11)
+        ax.text(right - left + 0.2, row - top + 0.5, label, va="center", fontsize=11)  # arrows come from the left
     if len(shape) > 1:
         begins, ends = max(0, top), min(high, bottom)
         outline(ax, begins - top, 0, ends - begins, right - left, colour_of(values))

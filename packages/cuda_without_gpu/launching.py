@@ -12,6 +12,7 @@ import weakref
 import numpy as np
 
 import ptx_machine
+from ptx_machine.limits import STATIC
 from ptx_machine.names import plain_name
 
 from . import before_numba, device
@@ -38,6 +39,8 @@ def launch(kernel, args, griddim, blockdim, stream=0, sharedmem=0) -> None:
     if (only_compiled := ONLY_COMPILED.get()) is not None:
         only_compiled.append(kernel)
         return
+    if sharedmem > STATIC:  # Numba never asks the driver for more
+        raise not_launched(f"{sharedmem:,} bytes of shared memory a block; a GPU gives {STATIC:,} at most.")
     begun = Launch(kernel, args, given, (*griddim, 1, 1)[:3], (*blockdim, 1, 1)[:3], sharedmem)
     begun.watch() if before_numba.WATCH == "all" or device.BUDGET.get() else begun.watch_first()
 

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 
 import numpy as np
 
-from ptx_machine.limits import LOCAL
+from ptx_machine.limits import CONSTANT, LOCAL, STATIC
 from ptx_machine.names import plain_name
 
 from . import by_llvm, device
@@ -33,7 +33,7 @@ def compile_ir(modules: str | list[str], arch: str = "compute_80", **options: ob
         return b""
     if ONLY_COMPILED.get() is not None:  # nobody asks for this code: `text_of` makes PTX of the same texts
         return "\n".join(texts).encode()
-    refuse_large_local_arrays(texts)
+    refuse_large_arrays(texts)
     return by_llvm.compiled(whole(texts), WATCHED, arch.replace("compute_", "sm_")).encode()
 
 
@@ -59,7 +59,7 @@ def text_of(kernel, level: int = WATCHED, unset: Iterable[str] = (), each: bool 
     is asked for twice included.
     """
     refuse_linked(kernel)
-    refuse_large_local_arrays(kernel._codelibrary.llvm_strs)
+    refuse_large_arrays(kernel._codelibrary.llvm_strs)
     major, minor = device.CAPABILITY
     texts = [with_unset(text, frozenset(unset)) for text in kernel._codelibrary.llvm_strs]
     texts = list(map(volatile, texts)) if each else texts
@@ -67,12 +67,25 @@ def text_of(kernel, level: int = WATCHED, unset: Iterable[str] = (), each: bool 
     return by_llvm.compiled(whole(texts), level, f"sm_{major}{minor}")
 
 
-def refuse_large_local_arrays(texts: list[str]) -> None:
-    """Raise KernelError for more local memory than a GPU has: LLVM would take minutes for it, and all of the memory."""
-    if (used := local_bytes_in(texts)) > LOCAL:
-        raise KernelError(
-            f"its local arrays take {used:,} bytes a thread, and a GPU has {LOCAL:,} at most. Make them smaller."
-        )
+# In LLVM's text: an array of a kernel's, its memory by a letter, how many elements, and their type.
+ARRAY = re.compile(r'"_cudapy_([lsc])mem[_.\d]*" = (?:alloca|[a-z ]*addrspace\(\d\) \w+) \[(\d+) x (\w+)\]')
+MEMORIES = {"l": ("local", LOCAL), "s": ("shared", STATIC), "c": ("constant", CONSTANT)}
+BITS = {"half": 16, "float": 32, "double": 64}
+
+
+def refuse_large_arrays(texts: list[str]) -> None:
+    """Raise KernelError for arrays that no GPU's linker has room for: LLVM, or the PTX machine, would take minutes."""
+    for letter, (memory, most) in MEMORIES.items():
+        if (used := bytes_in(texts, letter)) > most:
+            each = {"l": " a thread", "s": " a block"}.get(letter, "")
+            instead = {"c": "Give them to the kernel as arguments."}.get(letter, "Make them smaller.")
+            raise KernelError(f"its {memory} arrays take {used:,} bytes{each}; a GPU has {most:,} at most. {instead}")
+
+
+def bytes_in(texts: list[str], letter: str) -> int:
+    """The bytes of a kernel's arrays in the memory of that letter, by LLVM's texts of it."""
+    made = (found for text in texts for found in ARRAY.findall(text))
+    return sum(int(count) * (BITS.get(kind) or int(kind[1:])) // 8 for one, count, kind in made if one == letter)
 
 
 def captured_arrays(kernel) -> dict[str, np.ndarray]:
@@ -142,8 +155,6 @@ LONG = 512
 
 LONG_BEGINS = re.compile(rf'( +%"{LOCAL_ARRAY}[.\d]*" = alloca \[(\d+) x \w+\]\n) +store .*\n')
 
-BITS = {"half": 16, "float": 32, "double": 64}
-
 NEVER_SET = "never_set"
 
 TAKES_ZERO = re.compile(
@@ -165,13 +176,7 @@ def variables_of(kernel) -> list[str]:
 
 def local_bytes(kernel) -> int:
     """The bytes of a compiled kernel's local arrays, those that LLVM leaves out included."""
-    return local_bytes_in(kernel._codelibrary.llvm_strs)
-
-
-def local_bytes_in(texts: list[str]) -> int:
-    """The same, by LLVM's texts of the kernel."""
-    made = re.findall(rf'%"{LOCAL_ARRAY}[.\d]*" = alloca \[(\d+) x (\w+)\]', "".join(texts))
-    return sum(int(count) * (BITS.get(kind) or int(kind[1:])) // 8 for count, kind in made)
+    return bytes_in(kernel._codelibrary.llvm_strs, "l")
 
 
 def with_unset(text: str, chosen: frozenset) -> str:
@@ -294,6 +299,7 @@ def compiled_for(function: Callable, *args: object):
     if captured := captured_arrays(left[0]):
         names = ", ".join(map(plain_name, captured))
         raise KernelError(f"the kernel uses arrays of the device from outside: {names}. Give it arguments only.")
+    refuse_large_arrays(left[0]._codelibrary.llvm_strs)
     left[0]._codelibrary._ptx_cache.clear()  # what `compile_ir` left is no PTX
     return left[0]
 

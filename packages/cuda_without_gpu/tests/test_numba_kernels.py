@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import warnings
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -738,16 +739,47 @@ def test_a_global_has_the_value_that_it_had_when_the_kernel_was_compiled():
         SIZE = before
 
 
-def test_more_local_memory_than_a_gpu_has_is_refused_before_it_is_taken():
+def test_more_memory_than_a_gpu_has_is_refused_before_it_is_taken():
     @cuda.jit
     def large(x):
         mine = cuda.local.array(536870912, float32)
         mine[0] = x[0]
         x[1] = mine[0]
 
-    with pytest.raises(KernelError, match="local arrays take 2,147,483,648 bytes a thread, and a GPU has 524,288"):
+    with pytest.raises(KernelError, match="local arrays take 2,147,483,648 bytes a thread; a GPU has 524,288"):
         large[1, 1](np.zeros(2, np.float32))
-    full = '%"_cudapy_lmem" = alloca [131072 x float]'
-    to_ptx.refuse_large_local_arrays([full])
-    with pytest.raises(KernelError, match="take 524,289 bytes"):
-        to_ptx.refuse_large_local_arrays([full, '%"_cudapy_lmem.1" = alloca [1 x i8]'])
+
+
+@pytest.mark.parametrize("bytes_, refused", [(65_536, False), (65_544, True)])
+def test_more_constants_than_a_gpu_has_are_refused(bytes_, refused):
+    """numba#9084: a captured array is constant memory, and was compiled and run here."""
+    table = np.ones(bytes_ // 8)
+
+    @cuda.jit
+    def looked_up(x):
+        x[0] = table[int(x[1])]
+
+    with pytest.raises(KernelError, match=r"constant arrays take 65,544 bytes; .*65,536 at most") if refused else nullcontext():
+        to_ptx.compiled_for(looked_up, np.zeros(2))
+
+
+@pytest.mark.parametrize("bytes_, refused", [(49_152, False), (49_156, True)])
+def test_more_shared_memory_than_a_gpu_has_is_refused(bytes_, refused):
+    """numba#3350: ptxas ends with "uses too much shared data". What a launch sets is the driver's to refuse."""
+    count = bytes_ // 4
+
+    @cuda.jit
+    def staged(x):
+        tile = cuda.shared.array(count, float32)
+        tile[0] = x[0]
+        x[1] = tile[0]
+
+    @cuda.jit
+    def by_launch(x):
+        cuda.shared.array(0, float32)[0] = x[0]
+
+    x = np.zeros(2, np.float32)
+    with pytest.raises(KernelError, match="shared arrays take 49,156 bytes a block") if refused else nullcontext():
+        to_ptx.compiled_for(staged, x)
+    with pytest.raises(ValueError, match="CUDA_ERROR_INVALID_VALUE: 49,156 bytes") if refused else nullcontext():
+        by_launch[1, 1, 0, bytes_](x)

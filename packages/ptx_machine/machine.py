@@ -515,8 +515,9 @@ class Blocks:
                 stack = self.stacks.setdefault(
                     (depth[1], bits, int(level)), np.zeros((rows.size, self.lanes), f"u{max(1, bits // 8)}")
                 )
-                kept = self.registers["pred" if bits == 1 else f"u{bits}"]
-                stack[:, some] = kept[rows[:, None], some]
+                kept = self.registers["pred" if bits == 1 else f"u{bits}"][rows[:, None], some]
+                self.launch.changes += not np.array_equal(stack[:, some], kept)  # a stack is memory, too
+                stack[:, some] = kept
             back = self.stacks.setdefault((depth[1], "back", int(level)), np.zeros(self.lanes, np.int64))
             back[some] = op.target
         return lanes

@@ -45,10 +45,18 @@ def whole(texts: list[str]) -> tuple[str, ...]:
     """LLVM's texts of a kernel, with what Numba lets NVIDIA's compiler and linker add to them."""
     from numba.cuda.cudadrv import nvvm
 
-    texts = tuple(map(nvvm.llvm_replace, texts))
+    texts = tuple(map(without_numbas_lines, map(nvvm.llvm_replace, texts)))
     halves = sorted({at for text in texts for at in HALF.findall(text)})
     texts += tuple(filter(None, map(by_llvm.half_function, halves)))
     return texts + (reshaping() if any(f'@"{RESHAPE}"' in text for text in texts) else ())
+
+
+def without_numbas_lines(text: str) -> str:
+    """LLVM's text of a function; of one of Numba's own with no lines: where it is put into another, its call has one."""
+    place = re.search(r'!DIFile\(directory: "([^"]*)"', text)
+    if place and place[1].startswith(tuple(os.path.dirname(sys.modules[one].__file__) for one in ("numba", "numba.cuda"))):
+        return re.sub(r",? !dbg !\d+", "", text)
+    return text
 
 
 def text_of(kernel, level: int = WATCHED, unset: Iterable[str] = (), each: bool = False) -> str:

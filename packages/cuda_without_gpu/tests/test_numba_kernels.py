@@ -2,6 +2,7 @@
 
 import pickle
 import re
+import runpy
 import subprocess
 import sys
 import warnings
@@ -445,6 +446,20 @@ def test_all_blocks_wait_for_each_other():
     x, out = np.arange(128.0), np.zeros(128)
     reversed_whole[4, 32](x, out)
     assert np.array_equal(out, np.arange(1, 129)[::-1]), "cudaCGSynchronize is no longer what grid.sync() calls"
+
+
+@pytest.mark.parametrize(
+    "few, words",
+    [("cuda.blockIdx.x == 0", "only 1 of the 2 blocks come here"), ("cuda.threadIdx.x < 3", "only 3 of the 4 threads")],
+)
+def test_what_misses_the_sync_of_a_grid_is_told_at_its_line(few, words, tmp_path):
+    (tmp_path / "some.py").write_text(
+        "from numba import cuda\n@cuda.jit\ndef some(x):\n    g = cuda.cg.this_grid()\n"
+        f"    if {few}:\n        g.sync()\n    x[cuda.grid(1)] = 1\n"
+    )
+    some = runpy.run_path(str(tmp_path / "some.py"))["some"]
+    with pytest.raises(KernelError, match=rf"line 6: divergent barrier: {words}.*\n +g\.sync\(\)"):
+        some[2, 4](np.zeros(8))
 
 
 def test_what_a_kernel_does_wrong_is_an_error_with_the_line():

@@ -21,7 +21,7 @@ from .in_child import launch_in_child
 from .memory import array_at, reached
 from .native import native_for_launch
 from .shared_memory import in_shared_memory
-from .to_ptx import ONLY_COMPILED, captured_arrays, shared_arrays, text_of
+from .to_ptx import ONLY_COMPILED, captured_arrays, text_of, with_names_of_source
 
 
 def launch(kernel, args, griddim, blockdim, stream=0, sharedmem=0) -> None:
@@ -179,8 +179,7 @@ def in_words(kernel, finding) -> str:
     """A finding of the PTX machine, with the number and the text of the source's line."""
     function = getattr(kernel, "py_func", None)
     message = re.sub(r" at line \d+ of the PTX \(line (\d+) of the source\)", r" in line \1", finding.message)
-    for name, (own, *_) in shared_arrays(kernel).items():
-        message = re.sub(rf"\b{name}\b", own, message)
+    message = re.sub(r" at line \d+ of the PTX", "", with_names_of_source(kernel, message))
     if OVER in message:
         message = message.partition(OVER)[0] + "; if it only takes long, launch fewer threads: no GPU is at work here"
     if not finding.source:

@@ -225,13 +225,27 @@ def shared_arrays(kernel) -> dict[str, tuple[str, tuple, int]]:
             sides, kind = typed.calltypes[value].args[0], typed.typemap[target].dtype
             shape = tuple(side.literal_value for side in getattr(sides, "types", (sides,)))
             made[target] = shape, numpy_support.as_dtype(kind).itemsize
-        elif not does and getattr(value, "name", "") in made:
+        elif not does and getattr(value, "name", "") in made and not target.startswith("$"):
             named.setdefault(value.name, target.partition(".")[0])
     texts = "".join(kernel._codelibrary.llvm_strs)
     theirs = sorted(set(re.findall(r"_cudapy_smem_\d+", texts)), key=lambda name: int(name.rpartition("_")[2]))
     if len(theirs) != len(made):
         return {}
-    return {name: (named.get(own, own), *made[own]) for name, own in zip(theirs, made, strict=True)}
+    own_names = (named.get(one, "a shared array") if one.startswith("$") else one.partition(".")[0] for one in made)
+    return {name: (own, *sizes) for name, own, sizes in zip(theirs, own_names, made.values(), strict=True)}
+
+
+def with_names_of_source(kernel, message: str) -> str:
+    """What the PTX machine says of a compiled kernel, with arrays called as in its source, or by their memory."""
+    function = getattr(kernel, "py_func", None)
+    outside = inspect.getclosurevars(function) if function else None
+    captured = {**outside.globals, **outside.nonlocals} if function else {}
+    tables = [name for name, value in captured.items() if isinstance(value, np.ndarray)]
+    named = {name: own for name, (own, *_) in shared_arrays(kernel).items()}
+    named["_cudapy_cmem"] = tables[0] if len(tables) == 1 else "a constant array"
+    for name, own in {**named, r"_cudapy_smem_\d+": "a shared array", r"__local_depot\d+": "its local arrays"}.items():
+        message = re.sub(rf"\b{name}\b", own, message)
+    return message
 
 
 HALF = re.compile(r'declare i32 @"(_Z\w+|__numba_wrapper_h\w+)"')  # functions for float16 are among them

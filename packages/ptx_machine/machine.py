@@ -39,6 +39,7 @@ DIRECTLY = {  # functions that can put their result in its place themselves
     operator.xor: np.bitwise_xor,
 }
 BARRIERS = 16  # of a block
+EVERYONE = 0xFFFFFFFF  # the mask of all of a warp
 TIMES = 4  # that lanes come back, until what they held is looked at no more
 BESIDE = 100  # threads side by side, for which an instruction takes twice as long as for one, about
 A_PRINT = 6  # instructions, for as long as which a thread prints, about
@@ -569,6 +570,13 @@ class Blocks:
     def meet(self, op, number, lanes):
         """What threads of a warp do together: they wait for those that its mask names and that have not left."""
         doing = self.guarded(op, lanes)
+        if isinstance(op.mask, tuple) or op.mask != EVERYONE:
+            mask = self.full(op.mask, doing, self.index(doing))
+            outside = mask >> (self.slots[doing] % WARP).astype(mask.dtype) & 1 == 0
+            if outside.any():
+                first = np.argmax(outside)
+                text = f"{self.who(doing[first])} takes part with a mask in which it is not, {mask[first]:#x}"
+                self.launch.find("error", number, text, np.count_nonzero(outside))
         here = self.merged(self.meeting.pop(number), doing) if number in self.meeting else doing
         aligned = "aligned" in op.instruction.name  # for all threads of a warp
         if here.size == self.warps * WARP:

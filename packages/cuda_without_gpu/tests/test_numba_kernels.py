@@ -473,6 +473,57 @@ def test_what_a_kernel_does_wrong_is_an_error_with_the_line():
     assert x.all(), "what the kernel stored before is there, as on a GPU"
 
 
+TABLE = np.arange(4.0)
+
+
+def beyond_constants(out):
+    out[0] = TABLE[out.size]
+
+
+def beyond_its_own(out):
+    mine = cuda.local.array(4, float32)
+    mine[out.size] = 1
+    out[0] = mine[0]
+
+
+def beyond_one_of_two(out):
+    As, Bs = cuda.shared.array(4, float32), cuda.shared.array(4, float32)
+    if out[0]:
+        which = As
+    else:
+        which = Bs
+    which[out.size] = 1
+    out[0] = which[0]
+
+
+def beyond_no_name(out):
+    cuda.shared.array(4, float32)[out.size] = 1
+
+
+@cuda.jit(device=True)
+def staged():
+    return cuda.shared.array(4, float32)[cuda.gridDim.x + 3]
+
+
+def beyond_a_functions(out):
+    out[0] = staged()
+
+
+@pytest.mark.parametrize(
+    "function, name",
+    [
+        (beyond_constants, "TABLE"),
+        (beyond_its_own, "its local arrays"),
+        (beyond_one_of_two, "Bs"),
+        (beyond_no_name, "a shared array"),
+        (beyond_a_functions, "a shared array"),
+    ],
+)
+def test_an_array_is_called_as_in_the_source_or_by_its_memory(function, name):
+    with pytest.raises(KernelError, match=rf"out of bounds: .* 0 bytes behind the end of {name}\n"):
+        cuda.jit(function)[1, 1](np.zeros(4))
+
+
 def test_a_race_is_an_error():
     @cuda.jit
     def reversed_in_a_hurry(x):

@@ -349,10 +349,8 @@ def located(k: Kernel, finding: ptx_machine.Finding, kernel: object) -> Finding:
     message = re.sub(r" at line \d+ of the PTX( \(line \d+ of the source\))?", "", finding.message)
     message = message.partition("; if it only takes long")[0]  # a right kernel of these sizes takes a few seconds
     if outside := OUTSIDE.fullmatch(message):
-        where = re.sub(r"__local_depot\d+", "its own arrays, of cuda.local.array", outside["where"])
-        message = f"{outside['who']} {outside['does']} {where or 'outside every array'}{outside['times']}"
-    for name, (own, *_) in to_ptx.shared_arrays(kernel).items():
-        message = re.sub(rf"\b{name}\b", own, message)
+        message = f"{outside['who']} {outside['does']} {outside['where'] or 'outside every array'}{outside['times']}"
+    message = to_ptx.with_names_of_source(kernel, message)
     if race := RACE.fullmatch(message) if finding.kind == "race" else None:
         message = f"{of_race(race, len(lines) == 1)}: {message}"
     named = tuple(source_line(k, line) for line in lines)

@@ -5,10 +5,12 @@ import importlib
 import inspect
 import linecache
 import re
+import sys
 import textwrap
 import traceback
 import warnings
 from collections.abc import Callable
+from types import ModuleType
 
 from ..errors import KernelError, quoted
 from . import refusals
@@ -56,6 +58,7 @@ def from_text(source, p):
     name = f"{TEXT}{abs(hash(source)):x}>"
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     namespace = {"__name__": "kernel"}
+    sys.modules.setdefault("kernel", ModuleType("kernel"))  # Numba knows a function that calls itself by its module
     try:
         with no_exit("the source"):
             exec(compile(source, name, "exec"), namespace)

@@ -12,6 +12,7 @@ import weakref
 import numpy as np
 
 import ptx_machine
+from ptx_machine.limits import STATIC
 from ptx_machine.names import plain_name
 
 from . import before_numba, device
@@ -20,7 +21,7 @@ from .in_child import launch_in_child
 from .memory import array_at, reached
 from .native import native_for_launch
 from .shared_memory import in_shared_memory
-from .to_ptx import ONLY_COMPILED, captured_arrays, shared_arrays, text_of
+from .to_ptx import ONLY_COMPILED, captured_arrays, text_of, with_names_of_source
 
 
 def launch(kernel, args, griddim, blockdim, stream=0, sharedmem=0) -> None:
@@ -38,6 +39,8 @@ def launch(kernel, args, griddim, blockdim, stream=0, sharedmem=0) -> None:
     if (only_compiled := ONLY_COMPILED.get()) is not None:
         only_compiled.append(kernel)
         return
+    if sharedmem > STATIC:  # Numba never asks the driver for more
+        raise not_launched(f"{sharedmem:,} bytes of shared memory a block; a GPU gives {STATIC:,} at most.")
     begun = Launch(kernel, args, given, (*griddim, 1, 1)[:3], (*blockdim, 1, 1)[:3], sharedmem)
     begun.watch() if before_numba.WATCH == "all" or device.BUDGET.get() else begun.watch_first()
 
@@ -176,8 +179,7 @@ def in_words(kernel, finding) -> str:
     """A finding of the PTX machine, with the number and the text of the source's line."""
     function = getattr(kernel, "py_func", None)
     message = re.sub(r" at line \d+ of the PTX \(line (\d+) of the source\)", r" in line \1", finding.message)
-    for name, (own, *_) in shared_arrays(kernel).items():
-        message = re.sub(rf"\b{name}\b", own, message)
+    message = re.sub(r" at line \d+ of the PTX", "", with_names_of_source(kernel, message))
     if OVER in message:
         message = message.partition(OVER)[0] + "; if it only takes long, launch fewer threads: no GPU is at work here"
     if not finding.source:

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from .. import language
+from .. import files, language
 
 SHOWN = 3  # findings; the rest mostly follow from them
 WIDTH = 118  # signs that a line of a page's output has; JupyterLab breaks a longer one in mid-word
@@ -57,6 +57,14 @@ class Report:
 
     def _repr_pretty_(self, printer, cycle):
         printer.text(str(self))
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        """The verdict as data, in English whatever is shown, which a notebook stores beside the text."""
+        data = dict(subject=self.subject, right=bool(self), tried=True, findings=[one.kind for one in self.findings])
+        if self.findings:
+            first = self.findings[0]
+            data |= dict(tried=first.kind != "not yet", said=f"{first.kind}: {first.message}")
+        return {files.VERDICT: data}
 
 
 def wrapped(line: str) -> str:

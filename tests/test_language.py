@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from helpers import check, language, set_language
-from helpers.classroom.standing import GOES_ON, verdicts
+from helpers.classroom.standing import verdicts
 from helpers.exercises.answers import Answer
 from helpers.exercises.rules import MissesTheIdea
 from helpers.judge.report import Report
@@ -121,7 +121,7 @@ def test_kinds_are_called_as_in_the_glossary():
 def test_each_verdict_that_a_page_shows_has_a_chinese_one(path):
     shown = "\n".join(text for cell in notebooks.read(path).cells for text in notebooks.output_texts(cell))
     for found in translate.VERDICT.finditer(shown):
-        for line in GOES_ON.sub(" ", found[0].rstrip()).split("\n"):
+        for line in translate.GOES_ON.sub(" ", found[0].rstrip()).split("\n"):
             if line.strip() and not language.CODE.match(line) and not line.startswith(" " * 13):
                 assert not FEW_WORDS.search(language.in_chinese(line).partition("（")[0]), line
 

@@ -132,7 +132,7 @@ def notebooks_in(folder: Path) -> list[Path]:
 
 
 def rows_of(student: str, paths: list[Path], folder: Path) -> list[AnswerRow]:
-    """A row for each exercise in a student's notebooks, in order. Of two copies of a page, the better verdict counts."""
+    """A row for each exercise in a student's notebooks, in order: of two copies of a page, for the better verdict."""
     rows = [row for path in paths for row in read(path, student, folder)]
     best = {(row.page, row.exercise): row for row in sorted(rows, key=lambda row: ORDER.index(row.state))}
     if not best:

@@ -1,9 +1,13 @@
-"""Many pages: is the reader's function right? `ask` tries it on cases that stand in the exercise's cell."""
+"""Many pages: is the reader's function right? `ask` tries it on cases that stand in the exercise's cell.
+
+`judge_wishes` says which of several wishes an answer meets.
+"""
 
 import linecache
 import math
 import reprlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
 
 import numpy as np
@@ -22,6 +26,30 @@ class Answer(Report):
         return f"✓ {self.subject} is right." if self else super().__repr__()
 
     _repr_pretty_ = Report._repr_pretty_  # else IPython takes __repr__, since it stands here
+
+
+@dataclass(frozen=True)
+class Wishes(Report):
+    """The verdict on wishes, with a line for each."""
+
+    lines: tuple = ()
+
+    def __repr__(self):
+        return "\n".join(self.lines)
+
+    _repr_pretty_ = Report._repr_pretty_
+
+
+def judge_wishes(wishes: dict[str, bool | None]) -> Report:
+    """Say which wishes are met. Returns a `Report`, true when all are.
+
+    `wishes`: {what is wished: whether it is met, or None where there is no answer yet}.
+    """
+    signs = {True: "✓", False: "✗", None: "…"}
+    lines = tuple(f"{signs[met]} {wish}" for wish, met in wishes.items())
+    unmet = [Finding("not met", wish) for wish, met in wishes.items() if signs[met] == "✗"]
+    unmet += [Finding("not yet", wish) for wish, met in wishes.items() if met is None]
+    return Wishes("wishes", tuple(unmet), len(wishes), lines=lines)
 
 
 def ask(function: Callable, cases: dict) -> Report:

@@ -16,7 +16,6 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from helpers import check, language, set_language
-from helpers.classroom.standing import verdicts
 from helpers.exercises.answers import Answer
 from helpers.exercises.rules import MissesTheIdea
 from helpers.judge.report import Report
@@ -124,12 +123,6 @@ def test_each_verdict_that_a_page_shows_has_a_chinese_one(path):
         for line in translate.GOES_ON.sub(" ", found[0].rstrip()).split("\n"):
             if line.strip() and not language.CODE.match(line) and not line.startswith(" " * 13):
                 assert not FEW_WORDS.search(language.in_chinese(line).partition("（")[0]), line
-
-
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
-def test_progress_reads_a_chinese_page_as_the_english_one(path):
-    english, chinese = (verdicts(file) for file in (path, translate.PAGES / path.name))
-    assert {label: state for label, (state, _) in english.items()} == {k: state for k, (state, _) in chinese.items()}
 
 
 def prose(text):

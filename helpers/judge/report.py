@@ -60,10 +60,14 @@ class Report:
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         """The verdict as data, in English whatever is shown, which a notebook stores beside the text."""
-        data = dict(subject=self.subject, right=bool(self), tried=True, findings=[one.kind for one in self.findings])
-        if self.findings:
-            first = self.findings[0]
-            data |= dict(tried=first.kind != "not yet", said=f"{first.kind}: {first.message}")
+        first = self.findings[0] if self.findings else None
+        data = {
+            "subject": self.subject,
+            "right": bool(self),
+            "tried": first is None or first.kind != "not yet",
+            "findings": [one.kind for one in self.findings],
+            "said": f"{first.kind}: {first.message}" if first else "",
+        }
         return {files.VERDICT: data}
 
 

@@ -14,6 +14,7 @@ from solved import TITLE, stubs_and_solutions
 
 from helpers.classroom import EXERCISES
 from helpers.classroom.standing import NOT_YET, verdict_in
+from helpers.judge import Report
 from helpers.launch import KernelError
 
 BOTH = stubs_and_solutions()
@@ -111,7 +112,8 @@ def shown(label, source):
 
     def display(value):
         print(repr(value))
-        outputs.append({"output_type": "display_data", "data": getattr(value, "_repr_mimebundle_", dict)()})
+        if isinstance(value, Report):
+            outputs.append({"output_type": "display_data", "data": value._repr_mimebundle_()})
 
     namespace = {"__name__": "__main__", "display": display}
     try:

@@ -203,17 +203,16 @@ def exercise_of(cell: dict, source: str) -> str | None:
 
     The mark outlives an editor that gives cells ids of its own.
     """
-    if MARK in source:
-        marked = (line.strip().removeprefix(MARK).strip() for line in source.splitlines() if MARK in line)
-        if label := next((number for number in marked if number in EXERCISES), None):
-            return label
+    marked = re.search(rf"^ *{MARK}(\S+)", source, re.MULTILINE)
+    if marked and marked[1] in EXERCISES:
+        return marked[1]
     return LABELS.get(str(cell.get("id") or cell.get("metadata", {}).get("id")))  # Colab keeps it there
 
 
 def digest(source: str) -> str:
     """Eight characters that tell a cell from others, but not by blanks, nor by the hand-out's mark."""
-    lines = [line for line in source.splitlines() if not line.startswith(MARK)]
-    return hashlib.sha256("".join("".join(lines).split()).encode()).hexdigest()[:8]
+    own = re.sub(rf"^{MARK}.*", "", source, flags=re.MULTILINE)
+    return hashlib.sha256("".join(own.split()).encode()).hexdigest()[:8]
 
 
 def verdict_in(outputs: list[dict]) -> tuple[str, str] | None:
@@ -237,7 +236,5 @@ def verdict_in(outputs: list[dict]) -> tuple[str, str] | None:
 def printed_verdicts(output: dict) -> list[dict]:
     """The verdicts in an output of an edition that had them as text alone, as data."""
     text = output["text"] if output.get("name") == "stdout" else output.get("data", {}).get("text/plain", "")
-    return [
-        dict(right=sign == "✓", tried=sign != "…", said=" ".join(said.split()))
-        for sign, said in PRINTED.findall("".join(text))
-    ]
+    found = PRINTED.findall("".join(text))
+    return [dict(right=sign == "✓", tried=sign != "…", said=" ".join(said.split())) for sign, said in found]

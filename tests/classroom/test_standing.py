@@ -48,6 +48,7 @@ SAID = {
     "one not yet": ([result(judge_wishes(SUMS | BLOCKS))], "not yet", "not yet: blocks"),
     "all wishes, and a check": ([result(RIGHT), printed("H100\n"), result(judge_wishes(SUMS))], "done", ""),
     "right, and a wish not met": ([result(RIGHT), result(judge_wishes(LOADS))], "tried", "not met: loads: 33"),
+    "one not yet, one wrong": ([result(STUB), result(WRONG)], "tried", "race: two threads touch As[0]"),
     # The editions before had texts alone, in the reader's language.
     "right in text": ([{**result(""), "data": {"text/plain": str(RIGHT)}}], "done", ""),
     "wrong in text": ([printed("✗ f 错误。\n  race: two\n    threads\n12")], "tried", "f 错误。 race: two threads"),
@@ -158,8 +159,9 @@ def test_the_last_verdict_down_to_the_next_prose_counts(tmp_path, case, stub):
 @pytest.mark.parametrize("output", [result(WRONG), FAILED, printed("✗ loads: 33\n")])
 def test_who_runs_a_cell_as_it_is_given_has_not_tried(tmp_path, output):
     for source, state in ((GIVEN, "not yet"), (GIVEN.replace("pass", "return 1"), "tried")):
-        (tmp_path / "00.ipynb").write_text(page_of(source, output, more=[NOTES]))
-        assert [row.state for row in progress(tmp_path).rows] == [state]
+        for page in (page_of(source, output, more=[NOTES]), page_of(source, more=[code(GIVEN, output)])):
+            (tmp_path / "00.ipynb").write_text(page)
+            assert [row.state for row in progress(tmp_path).rows] == [state]
 
 
 CUT_OFF = "it is not JSON: perhaps it was cut off; ask for it again"
@@ -220,6 +222,7 @@ FOLDERS = {
     "a clone of each": (["ada/notebooks", "ada/my_pages/zh_CN", "bob/matmul-ladder/my_pages"], ["ada", "bob"]),
     "a teacher's copy": (["ada", "matmul-ladder/notebooks", "zh_CN", "handout/solutions"], ["ada"]),
     "loose pages": (["ada", "."], ["ada", "class"]),
+    "one's own": ([".", "pictures/.ipynb_checkpoints"], ["class"]),
     "nobody's": (["ada/solutions", "ada/.ipynb_checkpoints"], ["ada"]),
 }
 

@@ -18,17 +18,15 @@ from ..terminal import columns, padded
 from .exercises import AS_GIVEN, EXERCISES
 
 DONE, TRIED, NOT_YET, UNREADABLE = "done", "tried", "not yet", "unreadable"
-SIGNS = {DONE: "✓", TRIED: "✗", NOT_YET: "·", UNREADABLE: "!"}
-ORDER = [UNREADABLE, NOT_YET, TRIED, DONE]
+SIGNS = {DONE: "✓", TRIED: "✗", NOT_YET: "·", UNREADABLE: "!"}  # the best first
 LABELS = {cell: label for label, cell in EXERCISES.items()}
 # How the editions before 1.1 showed a verdict: a sign and a text, whose further lines are indented.
 PRINTED = re.compile(r"^([✓✗…])(.*(?:\n .*)*)", re.MULTILINE)
 MARK = "# Exercise "  # begins the line with an exercise's number that the hand-out puts above each stub
 LARGEST = 10_000_000  # bytes of a notebook: one with more holds a flood of output, and is not read
-LEFT_OUT = {"solutions", "__MACOSX"}  # folders, beside the hidden ones
+LEFT_OUT = re.compile(r"\.|(solutions|__MACOSX)$")  # names of folders with nothing of a student's begin so
 COURSE = {"handout", "matmul-ladder", "my_pages", "notebooks", "web", "zh_CN"}  # folders of the course: no students
-# A spreadsheet computes what begins so, in wide letters too.
-FORMULA = re.compile(r"^\s*[=+\-@\uff1d\uff0b\uff0d\uff20]")
+FORMULA = re.compile(r"^\s*[=+\-@\uff1d\uff0b\uff0d\uff20]")  # a spreadsheet computes what begins so
 SHOWN = 200  # signs of a verdict below the table; the rows have all of it
 NOTEBOOK = re.compile(r"\.ipynb(\.\w{1,8})?$", re.IGNORECASE)  # a mail program or a browser may add .txt or .json
 NOT_RUN = "there is no verdict: the cell was not run, or its outputs were cleared"
@@ -72,9 +70,7 @@ class ClassTable:
             done[row.student] += row.state == DONE
         pages = sorted({row.page for row in self.rows})
         table = [["student", *(f"{page:3}" for page in pages), "done"]]
-        table += [
-            [student, *(signs[student, page] for page in pages), f"{done[student]:4}"] for student in sorted(done)
-        ]
+        table += [[name, *(signs[name, page] for page in pages), f"{done[name]:4}"] for name in sorted(done)]
         widths = [max(map(columns, column)) for column in zip(*table, strict=True)]
         lines = ["  ".join(map(padded, line, widths)) for line in table]
         lines.append("  ".join(f"{sign} {state}" for state, sign in SIGNS.items()) + "; one sign for each exercise")
@@ -104,8 +100,8 @@ def progress(folder: str | Path) -> ClassTable:
     folder = Path(folder)
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder} is no folder; name one that holds a folder for each student.")
-    names = [place.name for place in folder.iterdir() if is_a_students(place.name) and place.is_dir()]
-    students, others = {name: [] for name in names if name not in COURSE}, []
+    names = [place.name for place in folder.iterdir() if place.is_dir() and place.name not in COURSE]
+    students, others = {name: [] for name in names if not LEFT_OUT.match(name)}, []
     for path in notebooks_in(folder):
         students.get(path.relative_to(folder).parts[0], others).append(path)
     if any(students.values()):
@@ -117,16 +113,11 @@ def progress(folder: str | Path) -> ClassTable:
     return ClassTable([row for name in sorted(students) for row in rows_of(name, students[name], folder)])
 
 
-def is_a_students(name):
-    """Whether a folder of that name may hold a student's work."""
-    return not name.startswith(".") and name not in LEFT_OUT
-
-
 def notebooks_in(folder: Path) -> list[Path]:
     """The notebooks in the folder and those below, but for an editor's copies, the hand-out's solutions and links."""
     found = []
     for place, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if is_a_students(name)]
+        folders[:] = [name for name in folders if not LEFT_OUT.match(name)]
         found += [Path(place, name) for name in names if NOTEBOOK.search(name) and not name.startswith(".")]
     return sorted(path for path in found if path.is_file() and not path.is_symlink())
 
@@ -134,15 +125,10 @@ def notebooks_in(folder: Path) -> list[Path]:
 def rows_of(student: str, paths: list[Path], folder: Path) -> list[AnswerRow]:
     """A row for each exercise in a student's notebooks, in order: of two copies of a page, for the better verdict."""
     rows = [row for path in paths for row in read(path, student, folder)]
-    best = {(row.page, row.exercise): row for row in sorted(rows, key=lambda row: ORDER.index(row.state))}
+    best = {(row.page, row.exercise): row for row in sorted(rows, key=lambda row: -[*SIGNS].index(row.state))}
     if not best:
         said = f"no page of the course is in this folder{held(folder / student)}"
         return [AnswerRow(student, "?", "", UNREADABLE, said, student)]
-    pages = {row.page: row.file for row in best.values() if row.exercise}
-    for label in EXERCISES:
-        page = label[:2]
-        if page in pages and (page, label) not in best:
-            best[page, label] = AnswerRow(student, page, label, UNREADABLE, LOST, pages[page])
     return [best[key] for key in sorted(best)]
 
 
@@ -166,6 +152,8 @@ def read(path: Path, student: str, folder: Path) -> list[AnswerRow]:
         return [AnswerRow(student, page, "", UNREADABLE, str(error), file)]
     if not found and page in {label[:2] for label in EXERCISES}:
         return [AnswerRow(student, page, "", UNREADABLE, "no cell of an exercise is in it", file)]
+    pages = {label[:2] for label in found}
+    found = {label: found.get(label, (UNREADABLE, LOST)) for label in EXERCISES if label[:2] in pages}
     return [AnswerRow(student, label[:2], label, *verdict, file) for label, verdict in found.items()]
 
 
@@ -191,18 +179,13 @@ def verdicts(path: Path) -> dict[str, tuple[str, str]]:
         raise
     except OSError as error:
         raise files.Refused(f"it cannot be read: {error.strerror}") from None
-    except ValueError:
-        raise files.Refused("it is not JSON: perhaps it was cut off; ask for it again") from None
-    except (LookupError, TypeError, AttributeError):
-        raise files.Refused("it is no notebook; ask for it again") from None
+    except (ValueError, LookupError, TypeError, AttributeError):
+        raise files.Refused("it is no notebook, or was cut off; ask for it again") from None
     return found
 
 
 def exercise_of(cell: dict, source: str) -> str | None:
-    """The number of the exercise whose stub this cell is: by its mark, or by its id. None for any other.
-
-    The mark outlives an editor that gives cells ids of its own.
-    """
+    """The number of the exercise whose stub this cell is: by its mark, which outlives editors, or by its id."""
     marked = re.search(rf"^ *{MARK}(\S+)", source, re.MULTILINE)
     if marked and marked[1] in EXERCISES:
         return marked[1]

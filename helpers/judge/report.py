@@ -55,11 +55,8 @@ class Report:
     def __str__(self):
         return "\n".join(map(wrapped, language.said(repr(self)).splitlines()))
 
-    def _repr_pretty_(self, printer, cycle):
-        printer.text(str(self))
-
     def _repr_mimebundle_(self, include=None, exclude=None):
-        """The verdict as data, in English whatever is shown, which a notebook stores beside the text."""
+        """What a notebook stores: the text as it is shown, and the verdict as data, in English whatever is shown."""
         first = self.findings[0] if self.findings else None
         data = {
             "subject": self.subject,
@@ -68,7 +65,7 @@ class Report:
             "findings": [one.kind for one in self.findings],
             "said": f"{first.kind}: {first.message}" if first else "",
         }
-        return {files.VERDICT: data}
+        return {"text/plain": str(self), files.VERDICT: data}
 
 
 def wrapped(line: str) -> str:

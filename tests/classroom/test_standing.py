@@ -164,15 +164,15 @@ def test_who_runs_a_cell_as_it_is_given_has_not_tried(tmp_path, output):
             assert [row.state for row in progress(tmp_path).rows] == [state]
 
 
-CUT_OFF = "it is not JSON: perhaps it was cut off; ask for it again"
+NONE = "it is no notebook, or was cut off; ask for it again"
 HOSTILE = {
-    "not JSON": ("{", CUT_OFF),
-    "no notebook": ("[1, 2]", "it is no notebook; ask for it again"),
-    "odd data": (page_of("", {"output_type": "display_data", "data": []}), "it is no notebook; ask for it again"),
-    "odd verdict": (page_of("", result("") | {"data": {files.VERDICT: 1}}), "it is no notebook; ask for it again"),
-    "empty": ("", CUT_OFF),
+    "not JSON": ("{", NONE),
+    "no notebook": ("[1, 2]", NONE),
+    "odd data": (page_of("", {"output_type": "display_data", "data": []}), NONE),
+    "odd verdict": (page_of("", result("") | {"data": {files.VERDICT: 1}}), NONE),
+    "empty": ("", NONE),
     "huge": (" " * (LARGEST + 1), "a file of 10 MB: clear its outputs and save it again"),
-    "bytes": (b"\xff\xfe\x00", CUT_OFF),
+    "bytes": (b"\xff\xfe\x00", NONE),
     "UTF-16": ('{"cells": []}'.encode("utf-16"), "no cell of an exercise is in it"),
     "another page": ('{"cells": []}', "no cell of an exercise is in it"),
 }

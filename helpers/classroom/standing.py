@@ -119,7 +119,7 @@ def notebooks_in(folder: Path) -> list[Path]:
     for place, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not LEFT_OUT.match(name)]
         found += [Path(place, name) for name in names if NOTEBOOK.search(name) and not name.startswith(".")]
-    return sorted(path for path in found if path.is_file() and not path.is_symlink())
+    return sorted(path for path in found if os.path.isfile(path) and not path.is_symlink())
 
 
 def rows_of(student: str, paths: list[Path], folder: Path) -> list[AnswerRow]:

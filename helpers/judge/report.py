@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from .. import language
+from .. import files, language
 
 SHOWN = 3  # findings; the rest mostly follow from them
 WIDTH = 118  # signs that a line of a page's output has; JupyterLab breaks a longer one in mid-word
@@ -55,8 +55,17 @@ class Report:
     def __str__(self):
         return "\n".join(map(wrapped, language.said(repr(self)).splitlines()))
 
-    def _repr_pretty_(self, printer, cycle):
-        printer.text(str(self))
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        """What a notebook stores: the text as it is shown, and the verdict as data, in English whatever is shown."""
+        first = self.findings[0] if self.findings else None
+        data = {
+            "subject": self.subject,
+            "right": bool(self),
+            "tried": first is None or first.kind != "not yet",
+            "findings": [one.kind for one in self.findings],
+            "said": f"{first.kind}: {first.message}" if first else "",
+        }
+        return {"text/plain": str(self), files.VERDICT: data}
 
 
 def wrapped(line: str) -> str:

@@ -1,8 +1,8 @@
 """Where does a kernel run that may be wrong? In a process of its own, where it is seen what a device hides."""
 
-from ._limits import limit_computing
-from .child import SECONDS, Outcome, in_child, prepare
+from .child import SECONDS, Outcome, in_child
 from .findings import Finding, source_line
+from .inside import limit_computing
 from .job import Job
 from .oclgrind import oclgrind_counts, oclgrind_findings
 from .progress import ProgressBar
@@ -17,6 +17,5 @@ __all__ = [
     "limit_computing",
     "oclgrind_counts",
     "oclgrind_findings",
-    "prepare",
     "source_line",
 ]

@@ -4,15 +4,18 @@ import io
 import linecache
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
 from types import FunctionType
 
 import cloudpickle
 
 from ..launch import Kernel, dialect
 from ..launch.cuda_source import came_as_text
-from ..launch.kernel import BUILT
 from ..launch.numba_internals import is_jitted, plain_function, told_to_jit
+from .inside import limit_computing
+
+SECONDS, BUILDING = 20, "while its compiler was at work"  # of computing
 
 
 @dataclass(frozen=True)
@@ -23,8 +26,8 @@ class Job:
     kernel      source text, or a `@cuda.jit` function
     like        the step that the kernel is, or is launched like
     device      part of an OpenCL device's name; None where Oclgrind or the PTX machine runs the kernel
-    built       what `OpenCLKernel.binary` gives, so that nothing is compiled twice
     text        (name, lines) of the file of a Python function, which may be a notebook's cell
+    folder      where the child leaves what it has to say; set there
     """
 
     task: Callable
@@ -34,16 +37,20 @@ class Job:
     parameters: dict
     device: str | None
     arguments: dict
-    built: dict = field(default_factory=dict)
     text: tuple | None = None
+    folder: Path | None = None
 
     def build(self) -> Kernel:
         """The kernel, built in this process. Raises KernelError where it does not compile."""
-        BUILT.update(self.built)
         if self.text:
             name, lines = self.text
             linecache.cache[name] = len(lines), None, lines, name
-        return dialect(self.dialect).build(self.kernel, self.device, like=self.like, **self.parameters)
+        k = dialect(self.dialect).build(self.kernel, self.device, like=self.like, **self.parameters)
+        if k.dialect == "OpenCL":
+            limit_computing(SECONDS, self.folder, BUILDING)
+            k.compile()
+            limit_computing(0, self.folder, "")
+        return k
 
 
 def portable(k):

@@ -3,7 +3,7 @@
 from .child import SECONDS, Outcome, in_child
 from .findings import Finding, source_line
 from .inside import limit_computing
-from .job import Job
+from .job import Job, calls_opencl
 from .oclgrind import oclgrind_counts, oclgrind_findings
 from .progress import ProgressBar
 
@@ -13,6 +13,7 @@ __all__ = [
     "Job",
     "Outcome",
     "ProgressBar",
+    "calls_opencl",
     "in_child",
     "limit_computing",
     "oclgrind_counts",

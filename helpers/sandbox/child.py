@@ -121,6 +121,9 @@ def in_the_source(k: Contestant, finding: Finding) -> Finding:
         return Finding("hang", f"{finding.message}; {where}", prints or loops)
     if FAR not in finding.message:
         return finding
+    if k.dialect == "Python":
+        text = "The sizes and the buffers go to a kernel in its own order, and a buffer's size is in bytes"
+        return Finding("crash", f"{finding.message}. {text}", lines_with(r"\bint32\(", code))
     arrays = [name + sizes for line in code for name, sizes in re.findall(ARRAY, line)]
     if arrays:
         text = f"{finding.message}. Look whether each index of {' and '.join(arrays)} stays below its size"
@@ -156,8 +159,8 @@ def lines_with(pattern: str, code: list[str]) -> tuple[int, ...]:
 def crash(status: int, said: str) -> Finding:
     """Why a child ended before its time. `said`: what it wrote to its standard error."""
     if status >= 0:  # Python ended it, and says why
-        last = (said.strip().splitlines() or ["it said nothing"])[-1]
-        return Finding("crash", f"it took its process down (exit status {status}): {last}")
+        errors = re.findall(r"^[\w.]+(?:: .*)?$", said, re.MULTILINE) or ["it said nothing"]
+        return Finding("crash", f"it took its process down (exit status {status}): {errors[-1]}")
     likely = LIKELY.get(-status, FAR)
     return Finding("crash", f"it took its process down (exit status {status}), {likely}")
 

@@ -4,13 +4,17 @@
 """
 
 import math
+import multiprocessing
 import os
 import pickle
+import re
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from multiprocessing import connection
 from pathlib import Path
 
 import psutil
@@ -27,12 +31,13 @@ except ImportError:  # Windows has none
 GIGABYTE = 2**30
 MEMORY = 12 * GIGABYTE  # of data: an OpenCL driver reserves gigabytes that it never touches
 FILE = GIGABYTE  # of one file that it writes, such as what it prints
-LONGEST = 300  # seconds of computing, on each core, after which a child that nobody waits for ends
+LONGEST = 300  # seconds of computing, on each core, after which a child ends even if nobody looks
 DOING = "doing"  # the file that says how long a child may compute on one thing
 
 
 def run(folder: Path, environment: dict, path: list, packed: bytes) -> None:
     """Do the job in that folder, under that environment and module search path. For a process of its own."""
+    threading.Thread(target=end_with_parent, daemon=True).start()
     if hasattr(os, "setsid"):
         os.setsid()  # an interrupt is meant for the notebook; and what this process starts can be ended with it
     for stream, name in ((1, "out"), (2, "err")):
@@ -45,6 +50,12 @@ def run(folder: Path, environment: dict, path: list, packed: bytes) -> None:
     with open(folder / "answer", "wb", buffering=0) as answer:
         for record in records(packed, folder):
             answer.write(pickle.dumps(record))
+
+
+def end_with_parent():
+    """End this process once its parent has ended, however that was."""
+    connection.wait([multiprocessing.parent_process().sentinel])
+    os._exit(1)
 
 
 def records(packed: bytes, folder: Path) -> Iterator[tuple[str, object]]:
@@ -60,8 +71,15 @@ def records(packed: bytes, folder: Path) -> Iterator[tuple[str, object]]:
         else:
             yield "value", value
     except KernelError as error:
-        findings = [Finding("does not compile", str(error))]
+        findings = refused(str(error))
     yield "findings", findings
+
+
+def refused(said: str) -> list[Finding]:
+    """The findings of a kernel that does not compile, a line each, where the compiler names lines."""
+    kind, told = "does not compile", said.partition("does not compile.\n")[2]
+    lines = re.findall(r"^line (\d+): (.*)", told, re.MULTILINE)
+    return [Finding(kind, message, (int(number),)) for number, message in lines] or [Finding(kind, told or said)]
 
 
 def limit_this_process() -> None:

@@ -10,10 +10,10 @@ import signal
 import sys
 import threading
 import time
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing import connection, forkserver
 from types import ModuleType
-from unittest.mock import patch
 
 import psutil
 
@@ -36,14 +36,30 @@ def start(folder, environment: dict, module: str, packed: bytes):
     """
     process = CONTEXT.Process(target=run, args=(folder, environment, [*sys.path], packed))
     own = [place for place in sys.path if place not in ("", os.getcwd())]
-    with ExitStack() as for_now:
-        for_now.enter_context(STARTING)
-        for_now.enter_context(patch.dict(os.environ, environment, clear=True))
-        for_now.enter_context(patch.dict(sys.modules, {"__main__": ModuleType("__main__")}))
-        for_now.enter_context(patch.object(sys, "path", own))
-        for_now.enter_context(patch.object(forkserver, "connect_to_new_process", server(environment, module)))
+    changes = [
+        (os.environ, environment),
+        (sys.modules, {"__main__": ModuleType("__main__")}),
+        (vars(sys), {"path": own}),
+        (vars(forkserver), {"connect_to_new_process": server(environment, module)}),
+    ]
+    with STARTING, ExitStack() as meanwhile:
+        for change in changes:
+            meanwhile.enter_context(changed(*change))
         process.start()
     return process
+
+
+@contextmanager
+def changed(names: dict, values: dict) -> Iterator[None]:
+    """Within it, these names have those values."""
+    before = {name: names[name] for name in values if name in names}
+    names.update(values)
+    try:
+        yield
+    finally:
+        for name in values.keys() - before.keys():
+            del names[name]
+        names.update(before)
 
 
 def server(environment, module):

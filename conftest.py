@@ -18,7 +18,6 @@ os.environ["LC_MESSAGES"] = "C"  # doctor speaks English here, whatever its user
 from helpers import devices, needs
 from helpers.clock import limits, timing
 from helpers.judge import shapes
-from helpers.sandbox import prepare
 
 CLOCK = Path(__file__).parent / "tests" / "clock"
 # What depends on a size is found there, at all of them.
@@ -66,14 +65,6 @@ def few_sizes(request, monkeypatch):
     if request.path.name not in OF_SIZES:
         monkeypatch.setattr(shapes, "USUAL", [one for one in shapes.USUAL if max(one) < 300][:FEW])
         monkeypatch.setattr(shapes, "HUGE", THIN)
-
-
-def pytest_configure(config):
-    """Let the servers that children are forked from begin; pytest-xdist's workers and the pages' kernels share them."""
-    if not hasattr(config, "workerinput"):
-        prepare(compiler=False)
-        if devices.has_compiler():
-            prepare(compiler=True)
 
 
 def pytest_terminal_summary(terminalreporter, config):

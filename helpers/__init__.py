@@ -18,28 +18,12 @@ stopping.answer_in_one_line(Stored)  # before what takes a while to load, when C
 
 import lazy_loader
 
-from cuda_without_gpu.before_numba import once_imported
-
 from . import devices, terminal
 from .doctor import doctor as doctor
-
-
-def build_in_child_first():
-    """Let a learner's OpenCL source be built in a child process first. Called once `launch.opencl` is loaded."""
-    from .launch import opencl
-
-    def first_build(*source_and_how):
-        from .sandbox.first_build import build_in_child
-
-        return build_in_child(*source_and_how)
-
-    opencl.first_build = first_build
-
 
 devices.find_home()  # before anything is loaded
 devices.prepare_numba()  # before anything loads Numba
 devices.find_opencl_drivers()  # before anything loads pyopencl
-once_imported("helpers.launch.opencl", "helpers:build_in_child_first")
 terminal.print_in_utf8()
 
 # Loaded when first asked for, since Numba alone takes longer than all of this course.

@@ -152,6 +152,7 @@ OTHERS = {
     *("launch configuration was not", "must be sequence of integers", "set arg failed", "use the syntax"),
     *("unsupported float size bytes", "if it only takes long", "out of time", "where is the length of row"),
     *("local array tm", "tile tile float", "deep tile float", "buffer failed invalid value"),
+    *("create buffer failed invalid host ptr", "write buffer failed invalid value"),
 }
 
 

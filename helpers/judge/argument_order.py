@@ -32,7 +32,8 @@ def other_orders(own: str) -> list[str]:
 
 def another_order(k: Kernel, own: str, order: str) -> Finding:
     """What to say of a kernel that is right in that order and wrong in the course's own."""
-    name = plain_function(k.function).__name__ if k.dialect == "CUDA" else k.function.function_name
+    cuda = k.dialect == "CUDA"
+    name = plain_function(k.function).__name__ if cuda else re.search(r"(\w+)\s*\(", k.source.split("__kernel")[-1])[1]
     lines = [n for n, line in enumerate(k.source.splitlines(), 1) if re.search(rf"\b{name}\s*\(", line)]
     kind, given = "argument order", f"right when it is given ({', '.join(order)})"
     text = f"{given}. This course gives it ({', '.join(own)}): change their order, or what it does with each"

@@ -11,7 +11,7 @@ from ..errors import OutOfTime
 from ..launch import Contestant, Kernel
 from ..launch.host import contestant
 from ..launch.kernel import refuse_shapes
-from ..sandbox import SECONDS, Finding, ProgressBar, in_child, oclgrind_findings
+from ..sandbox import SECONDS, Finding, ProgressBar, calls_opencl, in_child, oclgrind_findings
 from .argument_order import may_be_the_order, opencl_order
 from .diagnosis import unanswered
 from .examine import examine_stages
@@ -36,7 +36,8 @@ def check(k: Contestant | Callable, shapes: list | None = None) -> Report:
     if not k.own and not (k.untimed and isinstance(k, Kernel)):
         large = host_shapes() if k.device is None else [] if k.untimed else large_shapes(k)
         stages = [given] if given else [shapes_for(k), long_shapes(k), large]
-        findings, not_looked_for, tried, *_ = try_here(k, stages)
+        there = calls_opencl(k)
+        findings, not_looked_for, tried, *_ = in_a_child(k, stages) if there else try_here(k, stages)
     else:
         findings, not_looked_for, tried, *_ = try_out(k, given)
         k.checked = not k.own or not findings  # a later check may find what an earlier one, of other shapes, did not
@@ -58,6 +59,11 @@ def try_here(k: Contestant, stages: list) -> Trial:
         return so_far(OutOfTime(still_ran(shape, f", at `{code}`" * bool(code))), right, stages[0])
 
 
+def in_a_child(k: Contestant, stages: list) -> Trial:
+    """Run a function of the host, which a driver may take down, on each shape."""
+    return Trial(on_device(k, stages), (), [*itertools.chain(*stages)])
+
+
 def try_out(k: Kernel, given: list) -> Trial:
     """Try a kernel first where it can do no harm, and then, if it did well there, on its device.
 
@@ -76,7 +82,7 @@ def try_out(k: Kernel, given: list) -> Trial:
     return Trial(findings or told_elsewhere(k, outcome), outcome.not_looked_for, tried)
 
 
-def on_device(k: Kernel, stages: list) -> list[Finding]:
+def on_device(k: Contestant, stages: list) -> list[Finding]:
     """Run the kernel on its own device on each shape: in a child, where it may crash at large sizes."""
     if k.dialect == "CUDA" and not devices.compiling():
         return in_stages(k, stages)

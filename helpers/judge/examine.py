@@ -25,6 +25,20 @@ HOST_SAYS = (
         "set_arg failed|INVALID_ARG",
         ". Give the kernel's arguments in its order: whole numbers as np.int32(M), matrices as buffers",
     ),
+    (
+        "create_buffer failed: INVALID_HOST_PTR",
+        ". COPY_HOST_PTR takes the numbers from hostbuf=, as in cl.Buffer(context, flags.READ_ONLY | "
+        "flags.COPY_HOST_PTR, hostbuf=A)",
+    ),
+    (
+        r"(?s)incompatible function arguments.*_cl\.Buffer, .*ndarray",
+        ". The array that fills a buffer goes by its name: cl.Buffer(context, flags.READ_ONLY | "
+        "flags.COPY_HOST_PTR, hostbuf=A)",
+    ),
+    (
+        "Enqueue(Read|Write)Buffer failed: INVALID_VALUE",
+        ". The buffer is smaller than the array: its size is in bytes, C.nbytes, and C.size counts elements",
+    ),
     ("Buffer failed: INVALID_VALUE", ". The buffer is smaller than the array: its size in bytes is C.nbytes"),
     ("launch configuration was not", ". Launch the kernel with its grid and its block: kernel[grid, block](A, B, C)"),
     ("must be a sequence of integers", ". Blocks are whole numbers: math.ceil(M / rows) of them cover M rows"),
@@ -65,8 +79,9 @@ def failure(k, error):
         return Finding("crash", str(error).rstrip("."))
     if isinstance(error, KernelError) and "past the end" in str(error):
         return Finding("out of bounds", str(error))
-    first = re.sub(r":\n\s*", ": ", str(error).strip()).split("\n")[0].partition(". Use the syntax")[0]
-    meant = next((words for pattern, words in HOST_SAYS if re.search(pattern, first)), "")
+    first = re.sub(r":\n\s*", ": ", str(error).strip()).split("\n")[0]
+    first = re.split(r"\. (?:Use the syntax|The following argument types)", first)[0]
+    meant = next((words for pattern, words in HOST_SAYS if re.search(pattern, str(error))), "")
     return Finding("error", f"{type(error).__name__}: {first}{meant}", line_raised(k, error))
 
 
@@ -76,10 +91,11 @@ def line_raised(k, error):
     An index outside an array is told at the kernel's own line, also where a function does it that the kernel calls:
     the kernel chose that index. Of anything else that function's line is told, if it stands in the same source.
     """
-    code = getattr(getattr(getattr(k, "function", None), "py_func", None), "__code__", None)
+    function = getattr(k, "function", None)
+    code = getattr(getattr(function, "py_func", function), "__code__", None)
     if code is None:
         return ()
-    whole_text = came_as_text(k.function) and not isinstance(error, IndexError)
+    whole_text = k.dialect == "CUDA" and came_as_text(k.function) and not isinstance(error, IndexError)
     numbers = [
         number
         for frame, number in traceback.walk_tb(error.__traceback__)

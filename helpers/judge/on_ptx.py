@@ -136,9 +136,12 @@ def at_another_size(k: Kernel) -> list[Finding]:
         try:
             there = at_sizes(k, other)
             kernel = to_ptx.compiled_for(there.function, *EXAMPLE)
-        except Exception:  # a source may refuse other sizes
+            found = run_all(there, kernel, to_ptx.WATCHED, shapes_for(there)[1:4:2], [])
+        except OutOfTime:
+            raise
+        except Exception:  # a source may refuse other sizes, and so may its launch_bounds
             continue
-        if found := run_all(there, kernel, to_ptx.WATCHED, shapes_for(there)[1:4:2], []):
+        if found:
             return [wrong_at_other_sizes(k.parameters, other, found[0])]
     return []
 

@@ -39,8 +39,6 @@ A_LAUNCH = 50_000  # of these, whatever it does
 SIDE_BY_SIDE = 3000  # threads, for which the machine takes twice as long as for one
 SMALL = (1, 1, 1)
 
-# An index of one number, a sum or a product.
-FLAT = re.compile(r"\b([ABC])\[(?:[^\[\],:]|\[\d\])*[*+](?:[^\[\],:]|\[\d\])*\]")
 # A store to a whole row: Numba fills it with the number.
 WHOLE_ROW = re.compile(r"^\s*C\[(?P<index>(?:[^\[\],:]|\[\d\])+)\] *[-+]?=(?!=)", re.MULTILINE)
 # How the PTX machine says where an access lies.
@@ -138,9 +136,12 @@ def at_another_size(k: Kernel) -> list[Finding]:
         try:
             there = at_sizes(k, other)
             kernel = to_ptx.compiled_for(there.function, *EXAMPLE)
-        except Exception:  # a source may refuse other sizes
+            found = run_all(there, kernel, to_ptx.WATCHED, shapes_for(there)[1:4:2], [])
+        except OutOfTime:
+            raise
+        except Exception:  # a source may refuse other sizes, and so may its launch_bounds
             continue
-        if found := run_all(there, kernel, to_ptx.WATCHED, shapes_for(there)[1:4:2], []):
+        if found:
             return [wrong_at_other_sizes(k.parameters, other, found[0])]
     return []
 
@@ -380,26 +381,9 @@ def one_a_line(findings: Iterable[Finding]) -> list[Finding]:
 
 def refused(k: Kernel, error: BaseException) -> Finding:
     """What Numba's compiler refuses: what it means, what helps, and the line."""
-    said, lines = str(error), place_named(k, error)
-    if flat := FLAT.search(k.source) if "1d" in said else None:
-        text = f"{flat[1]} has two dimensions: write {flat[1]}[row, column], with a comma, where it says {flat[0]}"
-        return Finding("does not compile", text, lines or mentioned(k, re.escape(flat[0])))
-    words, where = refusals.meant(said)
-    return Finding("does not compile", words, lines or mentioned(k, where))
-
-
-def place_named(k: Kernel, error: BaseException | None) -> tuple:
-    """The line of k.source that a complaint of Numba's names, as a tuple; () where it names none."""
     file = numba_internals.plain_function(k.function).__code__.co_filename
-    while error is not None:
-        place = getattr(error, "loc", None)
-        if place is not None and place.filename == file:
-            return (source_line(k, place.line),)
-        named = re.findall(rf'{re.escape(file)}"?(?:, line | \()(\d+)', str(error))
-        if named:
-            return (source_line(k, int(named[0])),)
-        error = error.__cause__ or error.__context__
-    return ()
+    words, line = refusals.told(error, k.source, lambda name, line: source_line(k, line) if name == file else 0)
+    return Finding("does not compile", words, (line,) * bool(line))
 
 
 def mentioned(k: Kernel, pattern: str | None) -> tuple:

@@ -321,6 +321,7 @@ def compiled_for(function: Callable, *args: object):
     if captured := captured_arrays(left[0]):
         names = ", ".join(map(plain_name, captured))
         raise KernelError(f"the kernel uses arrays of the device from outside: {names}. Give it arguments only.")
+    refuse_linked(left[0])
     refuse_large_arrays(left[0]._codelibrary.llvm_strs)
     left[0]._codelibrary._ptx_cache.clear()  # what `compile_ir` left is no PTX
     return left[0]
@@ -331,5 +332,7 @@ def refuse_linked(kernel):
     halves = getattr(sys.modules.get("numba.cuda._internal.cuda_fp16"), "shim_obj", None)  # see `by_llvm.half_function`
     files = [getattr(one, "name", one) for one in kernel._codelibrary._linking_files if one is not halves]
     files = [str(one) for one in files if not str(one).startswith(os.path.dirname(sys.modules["numba.cuda"].__file__))]
+    if [name for name in files if name.startswith("<unnamed")]:
+        raise KernelError("Numba has bfloat16 in CUDA C++, which NVIDIA's tools link, on a GPU. Use float32.")
     if files:
         raise KernelError(f"link={files}: code in CUDA C++ is linked by NVIDIA's tools, on a GPU. Write it in Python.")

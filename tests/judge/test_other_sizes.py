@@ -6,6 +6,7 @@ import pytest
 from few import few
 
 from helpers import check, cuda_kernel, ladder, opencl_kernel
+from helpers.judge.on_ptx import at_another_size
 from helpers.judge.other_sizes import other_sizes
 
 BUILD = {"CUDA": cuda_kernel, "OpenCL": opencl_kernel}
@@ -139,3 +140,9 @@ def test_a_source_that_refuses_other_sizes_passes():
 def test_rounds_that_are_typed_are_caught(dialect, old, new):
     report = check(own(dialect, "tiled", old, new))
     assert re.search(r"the first 40 of (259|1029) products", report.findings[0].message), report
+
+
+def test_a_kernel_that_says_how_many_threads_it_takes_is_not_tried_with_more():
+    """Its author knows the block: `launch_bounds=16`, launched with 4 x 4 threads."""
+    source = cuda_kernel("naive").source.replace("@cuda.jit", "@cuda.jit(launch_bounds=16)")
+    assert at_another_size(cuda_kernel(source, like="naive", BM=4, BN=4)) == []

@@ -216,6 +216,11 @@ def test_a_page_under_any_name_has_a_row(tmp_path, name):
     assert (row.student, row.exercise, row.state, row.file) == ("ada", "00.1", "done", f"ada/{name}")
 
 
+def test_other_notebooks_are_no_students(tmp_path):
+    (tmp_path / "notes.ipynb").write_text(json.dumps({"cells": [NOTES]}))
+    assert str(progress(tmp_path)) == "There is no notebook of the course in this folder."
+
+
 # {folders of a class, with a page in each: the students then}
 FOLDERS = {
     "the course's own": (["notebooks", "notebooks/zh_CN", "my_pages", "solutions", ".ipynb_checkpoints"], ["class"]),

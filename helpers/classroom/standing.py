@@ -126,7 +126,7 @@ def rows_of(student: str, paths: list[Path], folder: Path) -> list[AnswerRow]:
     """A row for each exercise in a student's notebooks, in order: of two copies of a page, for the better verdict."""
     rows = [row for path in paths for row in read(path, student, folder)]
     best = {(row.page, row.exercise): row for row in sorted(rows, key=lambda row: -[*SIGNS].index(row.state))}
-    if not best:
+    if not best and (folder / student).is_dir():
         said = f"no page of the course is in this folder{held(folder / student)}"
         return [AnswerRow(student, "?", "", UNREADABLE, said, student)]
     return [best[key] for key in sorted(best)]

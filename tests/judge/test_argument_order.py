@@ -61,7 +61,7 @@ def test_sizes_at_which_orders_are_tried_are_whole_tiles_and_no_two_alike(monkey
 
 def test_numbers_behind_the_matrices_are_refused_before_anything_runs():
     with pytest.raises(KernelError, match="in another order than this course gives them: three whole numbers first"):
-        opencl_kernel(cl(head=head("ABCMNK")), like="naive")
+        opencl_kernel(cl(head=head("ABCMNK")), like="naive").compile()
 
 
 def test_only_what_an_order_may_cause_is_tried_in_others():

@@ -17,14 +17,8 @@ os.environ["LC_MESSAGES"] = "C"  # doctor speaks English here, whatever its user
 
 from helpers import devices, needs
 from helpers.clock import limits, timing
-from helpers.judge import shapes
 
 CLOCK = Path(__file__).parent / "tests" / "clock"
-# What depends on a size is found there, at all of them.
-OF_SIZES = ("test_branches.py", "test_chosen_sizes.py", "test_shapes.py")
-# Of the sizes that people use, what the other tests try a learner's kernel at: all of them take it most of its time.
-FEW, THIN = 3, [(646, 2, 260), (2, 646, 260)]
-
 
 BRIEF = dict.fromkeys(("IDLE_SECONDS", "LONG_ENOUGH", "WARM_SECONDS"), 0.01)
 BRIEF_IN_A_PAGE = f"""
@@ -59,12 +53,6 @@ def pytest_runtest_setup(item):
         item.parent.kernel.kc.execute(BRIEF_IN_A_PAGE, silent=True)
 
 
-@pytest.fixture(autouse=True)
-def few_sizes(request, monkeypatch):
-    """A learner's kernel is tried at few of the sizes that people use, and at thinner matrices than the huge ones."""
-    if request.path.name not in OF_SIZES:
-        monkeypatch.setattr(shapes, "USUAL", [one for one in shapes.USUAL if max(one) < 300][:FEW])
-        monkeypatch.setattr(shapes, "HUGE", THIN)
 
 
 def pytest_terminal_summary(terminalreporter, config):

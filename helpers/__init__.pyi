@@ -10,6 +10,7 @@ from . import launch as launch
 from . import many as many
 from . import pictures as pictures
 from . import sandbox as sandbox
+from .checking import check as check
 from .clock import compare as compare
 from .clock import machine_limits as machine_limits
 from .clock import measure as measure
@@ -25,7 +26,6 @@ from .instruments import coalescing as coalescing
 from .instruments import compiler_report as compiler_report
 from .instruments import predicted_traffic as predicted_traffic
 from .instruments import traffic as traffic
-from .judge import check as check
 from .language import set_language as set_language
 from .launch import cuda_kernel as cuda_kernel
 from .launch import opencl_kernel as opencl_kernel

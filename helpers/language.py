@@ -96,6 +96,9 @@ def closed_up(chinese: str) -> str:
     return re.sub(f"(?<=[{WIDE}“”]) (?=[{WIDE}“”])", "", chinese)
 
 
+ALSO: dict[str, str] = {}  # {English: Chinese} of rooms that have their sentences by key
+
+
 @functools.cache
 def tables() -> dict[str, dict[str, str]]:
     """The catalogue as it is in its file: {table: {English: Chinese}}."""
@@ -107,6 +110,7 @@ def entries() -> list[tuple[str, str]]:
     """(English, Chinese) of each sentence: of a kind both names are shown, since prose has either."""
     kinds = {kind: f"{chinese}（{kind}）" for kind, chinese in tables()["kinds"].items()}
     others = [pair for name, table in tables().items() if name != "kinds" for pair in table.items()]
+    others += ALSO.items()
     others.sort(key=lambda pair: -len(PLACE.sub("", pair[0])))  # the one with most words wins
     return [*((f"{kind}: {{any}}", f"{both}：{{any}}") for kind, both in kinds.items()), *others, *kinds.items()]
 

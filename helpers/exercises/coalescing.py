@@ -23,12 +23,12 @@ def judge_transposed(k: Kernel) -> Report:
     except (KernelError, ValueError):  # an address outside; Oclgrind names its line below
         seen = None
     if seen and not len(seen.accesses):
-        return Report(str(k), (Finding("not yet", "No element of C is ever written."),), 1, k.source)
+        return Report(str(k), (Finding("not yet", "No element of C is ever written."),), k.source)
     stray = misread(seen) if seen else ()
-    report = Report(str(k), tuple(wrong_numbers(k)), len(SHAPES), k.source)
+    report = Report(str(k), tuple(wrong_numbers(k)), k.source)
     if report:
         return misses(report, *stray)
-    return Report(str(k), stray or report.findings, len(SHAPES), k.source)
+    return Report(str(k), stray or report.findings, k.source)
 
 
 def wrong_numbers(k: Kernel) -> list[Finding]:

@@ -21,7 +21,7 @@ def judge_naive(k: Kernel) -> Report:
     Returns a `Report`, true when right. No element of C may be stored by two threads.
     """
     if twice := stored_twice(k):
-        return Report(str(k), tuple(twice), 1, k.source)
+        return Report(str(k), tuple(twice), k.source)
     return judged(k, check_loads(k), not_allowed)
 
 

@@ -9,8 +9,9 @@ from dataclasses import replace
 import numpy as np
 
 from .. import ladder
+from ..checking import check
 from ..instruments import predicted_traffic, trace
-from ..judge import Report, check
+from ..judge import Report
 from ..launch import Kernel, KernelError
 from ..sandbox import Finding
 
@@ -52,7 +53,7 @@ def judged(k: Kernel, report: Report, look: Callable) -> Report:
 
 def misses(report: Report, *findings: Finding) -> Report:
     """The verdict on a kernel of which `report` says that it is right, and of which these findings say the rest."""
-    return MissesTheIdea(report.subject, findings, report.shapes, report.source) if findings else report
+    return MissesTheIdea(report.subject, findings, report.source) if findings else report
 
 
 def answered(k: Kernel, report: Report) -> Report:

@@ -1,7 +1,10 @@
-"""Is it right? The verdict on a kernel, hard to fool, with the cause and the line when it is wrong."""
+"""Is it right? The verdict on whatever computes A @ B, with the cause and the line when it is wrong: `judge`."""
 
-from .checking import check
-from .reference import error_bound, held, right_within_bound, wrong_elements
+from .findings import Finding, Kind
+from .judge import examine, judge
+from .product import Product, Seen, Wrong
+from .reference import error_bound, held, wrong_elements
 from .report import Report
 
-__all__ = ["Report", "check", "error_bound", "held", "right_within_bound", "wrong_elements"]
+__all__ = ["Finding", "Kind", "Product", "Report", "Seen", "Wrong", "error_bound", "examine", "held", "judge",
+           "wrong_elements"]  # fmt: skip

@@ -16,18 +16,18 @@ a product at most: gamma has 2 K such errors. Nothing here allows for products t
 Pranesh, "Numerical behavior of NVIDIA tensor cores", 2021.)
 """
 
+import reprlib
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from ..arguments import told
-from ..launch import Contestant, draw
-from ..launch.host import contestant
-from ..launch.operands import refuse_no_matrix, validate
-
 UNIT_ROUNDOFF = 2.0**-24
 ALL_DIFFER = 8  # turns of a check
+AT_ONCE = 1 << 18  # elements of C that are compared together: they stay in a processor's cache
+REPEATS = (
+    1 << 20
+) - 3  # numbers, after which those of a huge matrix begin again: to draw them takes longer than a product
 # Products of one sum, of which a third may go missing within the bound of such inputs if their signs differ.
 LONG = {"float32": 10_000, "tf32": 10_000, "float16": 10_000, "bfloat16": 1_000}
 
@@ -58,7 +58,7 @@ def held(X: np.ndarray, inputs: str) -> np.ndarray:
 
     Raises TypeError or ValueError for what is no float32 matrix, ValueError for a type that is none of `FORMATS`.
     """
-    refuse_no_matrix("X", X)
+    refuse_no_matrix(X)
     kind = format_of(inputs)
     if kind is None:
         return X
@@ -70,10 +70,18 @@ def held(X: np.ndarray, inputs: str) -> np.ndarray:
     return np.where(np.abs(rounded) > kind.greatest, np.copysign(np.inf, exact), rounded).astype(np.float32)
 
 
+def refuse_no_matrix(X: np.ndarray) -> None:
+    """Raise TypeError for what is no array of float32, ValueError for one that is no matrix."""
+    if not isinstance(X, np.ndarray) or isinstance(X, np.ma.MaskedArray) or X.dtype != np.float32:
+        raise TypeError(f"{reprlib.repr(X)} is no array of float32; convert it first: np.asarray(X, np.float32).")
+    if X.ndim != 2:
+        raise ValueError(f"an array of shape {X.shape} is no matrix; it has rows and columns.")
+
+
 def format_of(inputs):
     """The `Format` of that name, None for float32. Raises ValueError for another name."""
     if not isinstance(inputs, str) or inputs not in ("float32", *FORMATS):
-        raise ValueError(f"inputs={told(inputs)}: the types here are float32, {', '.join(FORMATS)}.")
+        raise ValueError(f"inputs={reprlib.repr(inputs)}: the types here are float32, {', '.join(FORMATS)}.")
     return FORMATS.get(inputs)
 
 
@@ -82,7 +90,9 @@ def error_bound(A: np.ndarray, B: np.ndarray, inputs: str = "float32") -> np.nda
 
     `inputs`: the type that A and B are rounded to before, "tf32", "float16" or "bfloat16".
     """
-    _, _, K = validate(A, B)
+    refuse_no_matrix(A)
+    refuse_no_matrix(B)
+    K = A.shape[1]
     kind, all_of_it = format_of(inputs), np.abs(A, dtype=np.float64) @ np.abs(B, dtype=np.float64)
     if kind is None:
         return gamma(K, UNIT_ROUNDOFF) * all_of_it
@@ -103,35 +113,42 @@ def rounding_error(X: np.ndarray, inputs: str) -> np.ndarray:
 
 def wrong_elements(C: np.ndarray, A: np.ndarray, B: np.ndarray, inputs: str = "float32") -> np.ndarray:
     """Where C, float32 (M, N), is not A @ B within `error_bound`; bool (M, N). NaN is wrong."""
-    return wrong_for(A, B, inputs)(C)
+    refuse_no_matrix(A)
+    refuse_no_matrix(B)
+    M, N = len(A), B.shape[1]
+    if np.shape(C) != (M, N) or np.asarray(C).dtype.kind not in "biufc":
+        raise ValueError(f"C={reprlib.repr(C)} is no product of A and B; give numbers of shape {(M, N)}.")
+    rows, exact = max(1, AT_ONCE // N), B.astype(np.float64)
+    parts = [slice(start, start + rows) for start in range(0, M, rows)]
+    return np.vstack([~(np.abs(C[n] - A[n] @ exact) <= error_bound(A[n], B, inputs)) for n in parts])
 
 
 def wrong_for(A: np.ndarray, B: np.ndarray, inputs: str = "float32") -> Callable[[np.ndarray], np.ndarray]:
     """A function C -> `wrong_elements`, for many answers to one question: the exact product is computed once."""
-    bound = error_bound(A, B, inputs)
-    exact = A.astype(np.float64) @ B.astype(np.float64)
-
-    def wrong(C):
-        if np.shape(C) != exact.shape or np.asarray(C).dtype.kind not in "biufc":
-            raise ValueError(f"C={told(C)} is no product of A and B; give numbers of shape {exact.shape}.")
-        return ~(np.abs(C - exact) <= bound)
-
-    return wrong
+    bound, exact = error_bound(A, B, inputs), A.astype(np.float64) @ B.astype(np.float64)
+    return lambda C: ~(np.abs(C - exact) <= bound)
 
 
-def drawn_for(k: Contestant, shape: tuple, turn: int) -> tuple[np.ndarray, np.ndarray]:
-    """Fresh operands of shape (M, N, K) for a check of k; in every other turn such as the type of its inputs holds.
+def drawn(shape: tuple, inputs: str = "float32", turn: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Fresh operands A (M, K), B (K, N) for a check; in every other turn such as the type of its inputs holds.
 
     Nothing is lost of those, so their bound is narrow, and what is wrong shows. Once a kernel was right with numbers
-    that all differ, every fourth turn has some that a kernel may look for. Long sums are drawn by `late`.
+    that all differ, every fourth turn has zeros, whole numbers, tiny and huge ones. Long sums are drawn by `late`.
     """
-    A, B = draw(*shape)
-    if turn > ALL_DIFFER and turn % 4 == 3:
-        far = 8 if format_of(k.inputs) else 40
+    M, N, K = shape
+    A, B = uniform(M, K), uniform(K, N)
+    if turn > ALL_DIFFER and turn % 4 == 3 and max(A.size, B.size) < REPEATS:
+        far = 8 if format_of(inputs) else 40
         A, B = mixed(A, far), np.ascontiguousarray(mixed(B.T, far).T)
-    if shape[2] > LONG[k.inputs]:
+    if LONG[inputs] < K:
         A, B = late(A, B)
-    return (held(A, k.inputs), held(B, k.inputs)) if turn % 2 == 0 else (A, B)
+    return (held(A, inputs), held(B, inputs)) if turn % 2 == 0 else (A, B)
+
+
+def uniform(rows: int, columns: int) -> np.ndarray:
+    """A matrix of numbers between -1 and 1, never constant, never symmetric."""
+    numbers = 2 * np.random.default_rng().random(min(rows * columns, REPEATS), dtype=np.float32) - 1
+    return np.resize(numbers, (rows, columns))
 
 
 def late(A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -159,16 +176,3 @@ def mixed(X: np.ndarray, far: int) -> np.ndarray:
     if X.shape[1] > 8:
         X[:, random.integers(X.shape[1])] = 0
     return X
-
-
-def launched(k: Contestant, A: np.ndarray, B: np.ndarray, fill: float = np.nan) -> np.ndarray:
-    """C (M, N) of one launch, which found C full of `fill`."""
-    work = k.upload(A, B, fill)
-    work.launch()
-    return work.download()
-
-
-def right_within_bound(k: Contestant, A: np.ndarray, B: np.ndarray) -> bool:
-    """Whether one launch gives A @ B within the bound of its inputs, each element."""
-    k = contestant(k)
-    return not wrong_elements(launched(k, A, B), A, B, k.inputs).any()

@@ -4,56 +4,59 @@ import re
 from dataclasses import dataclass
 
 from .. import files, language
+from .findings import Finding, Kind, sentences
 
+# For pages, which are texts.
+language.ALSO.update({sentences("en")[key]: chinese for key, chinese in sentences("zh_CN").items()})
 SHOWN = 3  # findings; the rest mostly follow from them
 WIDTH = 118  # signs that a line of a page's output has; JupyterLab breaks a longer one in mid-word
 
 
 @dataclass(frozen=True)
 class Report:
-    """The verdict of `check`: true when right. Prints what is wrong, and where in the source."""
+    """The verdict of `check`: true when right. Prints what is wrong, and where in the source.
+
+    subject   what was judged; `source`: its text
+    findings  a tuple of `Finding`
+    largest   the greatest M, N and K that were tried; () where shapes do not count
+    notes     a tuple of `Finding` on what could not be done, such as to look for races
+    inputs    the type that A and B are rounded to
+    """
 
     subject: str
     findings: tuple
-    shapes: int
     source: str = ""
-    not_looked_for: tuple = ()
-    largest: tuple = ()  # the greatest M, N and K among the shapes
-    within: str = "the rounding bound"
-    remarks: tuple = ()
-
-    @property
-    def tried(self) -> str:
-        """How many shapes were tried, and how large they were, in words."""
-        sizes = ", ".join(f"{name} up to {n:,}" for name, n in zip("MNK", self.largest, strict=False))
-        return f"{self.shapes} shape{'s' * (self.shapes != 1)}{f', {sizes}' * bool(sizes)}"
+    largest: tuple = ()
+    notes: tuple = ()
+    inputs: str = "float32"
 
     def __bool__(self):
         return not self.findings
 
-    def __repr__(self):
+    def lines(self) -> list[tuple[Finding | None, str]]:
+        """What it says, line by line, in English: pairs of a `Finding` that the line tells, or None, and the line."""
         if self:
-            text = f"✓ {self.subject} is right: {self.tried}, every element within {self.within}."
-            notes = [f"not looked for here: {what}" for what in self.not_looked_for]
-            return text + "".join(f"\n  ({note})" for note in [*notes, *self.remarks])
-        if self.findings[0].kind == "not yet":
-            return f"… {self.subject}: not yet. {self.findings[0].message}"
-        text = f"✗ {self.subject} is wrong."
-        if self.findings[0].kind == "too slow":
-            text = f"… {self.subject}: not judged." + f" It was right at {self.tried}." * bool(self.shapes)
+            sizes = ", ".join(f"{name} up to {n:,}" for name, n in zip("MNK", self.largest, strict=False))
+            bound = "the rounding bound" + (f" of {self.inputs} inputs" if self.inputs != "float32" else "")
+            head = f"✓ {self.subject} is right: {sizes}{', ' if sizes else ''}every element within {bound}."
+            return [(None, head), *((note, f"  ({note.message})") for note in self.notes)]
+        first = self.findings[0]
+        if first.kind == Kind.NOT_YET:
+            return [(None, f"… {self.subject}: not yet. {first.message}")]
+        said = [(None, HEADS.get(first.kind, "✗ {} is wrong.").format(self.subject))]
         source = self.source.splitlines()
         for finding in self.findings[:SHOWN]:
-            text += f"\n  {finding.kind}: {finding.message}"
-            text += "" if finding.message.endswith(("?", ".")) else "."
-            for line in finding.lines:
-                if 0 < line <= len(source):
-                    text += f"\n  {line:6d} | {source[line - 1].strip()}"
-        if "races" in self.not_looked_for:
-            text += "\n  (not looked for here: races, which may be the cause: python -m helpers doctor)"
-        return text
+            said.append((finding, f"  {finding}" + ("" if finding.message.endswith(("?", ".")) else ".")))
+            shown = [line for line in finding.lines if 0 < line <= len(source)]
+            said += [(None, f"  {line:6d} | {source[line - 1].strip()}") for line in shown]
+        return said + [(note, f"  ({note.message})") for note in self.notes]
+
+    def __repr__(self):
+        return "\n".join(line for _, line in self.lines())
 
     def __str__(self):
-        return "\n".join(map(wrapped, language.said(repr(self)).splitlines()))
+        shown = [in_chinese(*line) if language.NOW[0] == language.CHINESE else line[1] for line in self.lines()]
+        return "\n".join(wrapped(line) for text in shown for line in text.splitlines())
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         """What a notebook stores: the text as it is shown, and the verdict as data, in English whatever is shown."""
@@ -66,6 +69,21 @@ class Report:
             "said": f"{first.kind}: {first.message}" if first else "",
         }
         return {"text/plain": str(self), files.VERDICT: data}
+
+
+# How a verdict begins that is no plain cross.
+HEADS = {Kind.TOO_SLOW: "… {}: not judged.", Kind.COMPILER: "… {} is not to blame."}
+
+
+def in_chinese(finding: Finding | None, line: str) -> str:
+    """A line of a verdict in Chinese; `finding`: what it tells, if that is one."""
+    text = finding and finding.in_chinese
+    if not text:
+        return language.in_chinese(line)
+    if not finding.kind:
+        return f"  （{text}）"
+    kind, stop = language.tables()["kinds"].get(finding.kind), "" if text.endswith("？") else "。"
+    return f"  {f'{kind}（{finding.kind}）' if kind else finding.kind}：{text}{stop}"
 
 
 def wrapped(line: str) -> str:

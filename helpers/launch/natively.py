@@ -15,11 +15,15 @@ from .on_ptx import EXAMPLE
 from .opencl import context_of
 
 
-def native_launcher(k: Kernel) -> Callable | None:
-    """Build a CUDA kernel: Work -> what asks for it once. None where it uses what only the PTX machine has."""
+def native_launcher(k: Kernel, *options: str) -> Callable | None:
+    """Build a CUDA kernel: Work -> what asks for it once. None where it uses what only the PTX machine has.
+
+    `options`: for the device's compiler, whose code is not kept then.
+    """
     try:
         native = compile_native(k.function, *EXAMPLE, block=k.block)
-        program = native.build(context_of(k.device))
+        context = context_of(k.device)
+        program = cl.Program(context, native.spirv).build([*options]) if options else native.build(context)
     except NotNative:
         return None
 

@@ -227,6 +227,7 @@ class OpenCLKernel(Kernel):
                 self.function.set_arg(number, np.int32(1) if number < 3 else buffer)
             except cl.Error:
                 other = True
+            other = other or kind.startswith("__constant")  # which holds 64 KB, and so no matrix
             if other or (known and number < 3 and known[2]):
                 must = f"int {name}" if number < 3 else f"__global {'const ' * (name != 'C')}float *{name}"
                 raise KernelError(

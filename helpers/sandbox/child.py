@@ -118,16 +118,16 @@ def in_the_source(k: Contestant, finding: Finding) -> Finding:
         loops = lines_with(r"\b(for|while|do|goto)\b", code)
         prints = lines_with(r"\bprintf? *\(", code)
         where = "it prints here, which takes long: leave that out, and check again" if prints else "its loops are here"
-        return Finding("hang", f"{finding.message}; {where}", prints or loops)
+        return replace(finding, key=f"{finding.message}; {where}", lines=prints or loops)
     if FAR not in finding.message:
         return finding
     if k.dialect == "Python":
         text = "The sizes and the buffers go to a kernel in its own order, and a buffer's size is in bytes"
-        return Finding("crash", f"{finding.message}. {text}", lines_with(r"\bint32\(", code))
+        return replace(finding, key=f"{finding.message}. {text}", lines=lines_with(r"\bint32\(", code))
     arrays = [name + sizes for line in code for name, sizes in re.findall(ARRAY, line)]
     if arrays:
         text = f"{finding.message}. Look whether each index of {' and '.join(arrays)} stays below its size"
-        return Finding("crash", text, lines_with(ARRAY, code))
+        return replace(finding, key=text, lines=lines_with(ARRAY, code))
     return finding
 
 

@@ -4,7 +4,7 @@ import pytest
 from numba import cuda, float32
 
 from helpers import check, cuda_kernel, ladder
-from helpers.judge.on_ptx import try_on_ptx, try_there
+from helpers.checking.cuda import CudaProduct, watch_there
 from helpers.launch import CudaKernel
 from helpers.sandbox import in_child
 
@@ -152,12 +152,6 @@ FOUND = {
     ),
     "a row stored": ("naive", naive(store=STORE.replace("C[row, col]", "C[row]")), "wrong index", "C[row] = acc"),
     "writes to A": ("naive", naive(store=STORE + "        A[row, 0] = acc\n"), "writes to an input", "A[row, 0] = acc"),
-    "every thread stores all": (
-        "naive",
-        naive(guard="    for row in range(C.shape[0]):\n      for col in range(C.shape[1]):\n"),
-        "blocks overlap",
-        None,
-    ),
     "an endless loop": (
         "naive",
         naive(total=inside("acc, k = float32(0), 0\nwhile k < A.shape[1]:\n    acc += A[row, 0]")),
@@ -212,11 +206,15 @@ def test_races_are_told_in_program_order():
     assert "still reading" in second and lines[0].startswith("acc +=") and lines[1].startswith("As[ty, tx] =")
 
 
+def watch(product):
+    return product.watch([(5, 6, 7)])
+
+
 @pytest.mark.parametrize("source", [FOUND["no guard"][1], REFUSED["a line that Numba has in hand"][0]], ids=["found", "refused"])
 def test_a_child_says_the_same_as_it_does_for_a_process_with_a_gpu(source):
     k = cuda_kernel(source, like="naive", BM=4, BN=4)
-    there = in_child(k, try_there, own=True, source=k.source, given=[(5, 6, 7)])
-    assert there.value == try_on_ptx(k, [(5, 6, 7)]) and there.value.findings
+    there = in_child(k, watch_there, move=watch, own=True, source=k.source)
+    assert there.value == CudaProduct(k).seen(watch) and there.value.findings
 
 
 class OnGPU(CudaKernel):

@@ -1,0 +1,72 @@
+"""`check`: is a kernel, or a function of (A, B), right?"""
+
+import inspect
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+
+from ..judge import Finding, Kind, Report, judge, wrong_elements
+from ..launch import Contestant, Kernel
+from ..launch.host import contestant
+from ..launch.kernel import refuse_shapes
+from .functions import FunctionProduct
+from .kernels import KernelProduct
+
+PLACEHOLDER = "your turn"
+
+
+def check(k: Contestant | Callable, shapes: list | None = None) -> Report:
+    """Check a kernel, or any function of (A, B) that should return A @ B. Returns a `Report`, true when right.
+
+    `shapes`: a list of (M, N, K); by default small ones made from the kernel's tile, and those that people use. A
+    learner's kernel is watched first, on the PTX machine or under Oclgrind, and then multiplied in a child process.
+    """
+    k = contestant(k)
+    given = None if shapes is None else refuse_shapes(k, shapes)
+    report = judge(product_of(k), given)
+    if isinstance(k, Kernel):
+        k.checked = not k.own or bool(report)  # a later check may find what an earlier one, of other shapes, did not
+    return not_yet(k, report)
+
+
+def product_of(k: Contestant) -> KernelProduct | FunctionProduct:
+    """What the judge judges."""
+    if not isinstance(k, Kernel):
+        return FunctionProduct(k)
+    if k.dialect == "CUDA":
+        from .cuda import CudaProduct  # who checks OpenCL may have no Numba
+
+        return CudaProduct(k)
+    from .opencl import OpenCLProduct
+
+    return OpenCLProduct(k)
+
+
+def not_yet(k: Contestant, report: Report) -> Report:
+    """The report; "not yet" where nothing came of the placeholder of an exercise, which says "your turn".
+
+    It is asked in the process that has the source: a child has none of a function from a notebook.
+    """
+    if report or not getattr(report.findings[0].kind, "nothing", False):
+        return report
+    source, said = k.source, report.findings[0].message
+    with suppress(OSError, TypeError, AttributeError):  # of a function of the host
+        source += inspect.getsource(k.function)
+    said = said.partition(";")[0]  # a stub has nothing to copy back
+    stub = Finding(Kind.NOT_YET, f"{said[0].upper()}{said[1:]}.")
+    return replace(report, findings=(stub,)) if PLACEHOLDER in source else report
+
+
+def launched(k: Contestant, A: np.ndarray, B: np.ndarray, fill: float = np.nan) -> np.ndarray:
+    """C (M, N) of one launch, which found C full of `fill`."""
+    work = k.upload(A, B, fill)
+    work.launch()
+    return work.download()
+
+
+def right_within_bound(k: Contestant, A: np.ndarray, B: np.ndarray) -> bool:
+    """Whether one launch gives A @ B within the bound of its inputs, each element."""
+    k = contestant(k)
+    return not wrong_elements(launched(k, A, B), A, B, k.inputs).any()

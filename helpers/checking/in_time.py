@@ -1,0 +1,31 @@
+"""A check on the PTX machine ends, however slow the kernel: how much it may do.
+
+That is counted in work, as `ptx_machine.Run` does, and not in seconds: so a verdict is the same on a busy computer.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from cuda_without_gpu.device import BUDGET, Budget
+
+from ..errors import OutOfTime
+from ..judge import Finding, Kind, Seen
+
+WORK = 1_500_000  # of a check: some 15 s of computing, or 22 of one thread alone; a rung takes a third of it at most
+
+
+@contextmanager
+def limited() -> Iterator[None]:
+    """End what is launched on the PTX machine in the block, with OutOfTime, once it has done `WORK` together."""
+    here = BUDGET.set(Budget(WORK))
+    try:
+        yield
+    finally:
+        BUDGET.reset(here)
+
+
+def stopped(late: OutOfTime) -> Seen:
+    """What came of a check whose time was over."""
+    code = str(late).partition("\n")[2].strip()
+    text = str(late).partition("\n")[0] + (f", at `{code}`" if code else "")
+    return Seen([Finding(Kind.TOO_SLOW, text, (late.line,) if late.line else ())])

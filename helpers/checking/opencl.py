@@ -44,6 +44,9 @@ class OpenCLProduct(KernelProduct):
         for ask, written in ((thorough, True), ((RACES,), False)):
             options = dict.fromkeys(ask, "1") | {"OCLGRIND_BUILD_OPTIONS": AS_WRITTEN if written else ""}
             outcome = in_child(self.k, watch_there, SECONDS, options, move=move)
+            first = outcome.value.findings[0] if outcome.value and outcome.value.findings else None
+            if first and first.kind == Kind.UNKNOWN and "Unsupported" in first.message:  # no fault of the kernel
+                continue
             if outcome.value is not None:
                 return outcome.value._replace(notes=not_looked_for(ask))
             reported = oclgrind_findings(outcome.log, self.k.source)

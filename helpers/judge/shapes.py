@@ -34,7 +34,7 @@ def watched(tile: tuple) -> list[Shape]:
         (1, 1, 1),
         (rows, columns, 2 * depth),  # whole tiles
         (square, square, depth + 1),  # a transposed answer fits here
-        (max(1, rows - 1), columns + 1, max(1, depth - 1)),  # K shorter than a tile
+        (rows + 1, columns + 1, 1),  # K shorter than a tile: a block that is no last one reads past the end
         (1, 1, long),  # more K-tiles than a count that was made from M or N gives
         (rows + max(columns, depth) + 1, 1, 1),  # and fewer
     ]

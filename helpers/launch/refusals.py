@@ -5,10 +5,12 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..errors import KernelError
+from cuda_without_gpu import KernelError
+
 from .numba_internals import is_complaint, places_of
 
-FLAT = r"\b(?P<array>[ABC])\[(?:[^\[\],:]|\[\d\])*[*+](?:[^\[\],:]|\[\d\])*\]"  # an index of one number, a sum or a product
+# An index of one number, a sum or a product.
+FLAT = r"\b(?P<array>[ABC])\[(?:[^\[\],:]|\[\d\])*[*+](?:[^\[\],:]|\[\d\])*\]"
 
 
 class Remedy(NamedTuple):
@@ -42,8 +44,8 @@ REMEDIES = (
     Remedy(
         r"the kernel's signature says",
         r"\bcuda\.jit\(",
-        "the kernel's signature does not fit: A, B and C are arrays of float32 with two dimensions, C-contiguous. Leave "
-        'the signature out, or write "void(float32[:, :], float32[:, :], float32[:, :])"',
+        "the kernel's signature does not fit: A, B and C are arrays of float32 with two dimensions, C-contiguous. "
+        'Leave the signature out, or write "void(float32[:, :], float32[:, :], float32[:, :])"',
         '@cuda.jit("void(float64[:, :], float64[:, :], float64[:, :])")\ndef kernel(A, B, C):\n    C[0, 0] = A[0, 0]',
     ),
     Remedy(
@@ -57,18 +59,6 @@ REMEDIES = (
         FLAT,
         "{array} has two dimensions: write {array}[row, column], with a comma",
         "C[0, 0] = A[2 * A.shape[1] + 1]",
-    ),
-    Remedy(
-        r"Unsupported array index type (?P<type>float\d+)",
-        "",
-        "an index is a whole number, and here it is {type}: divide with //, or write int(...)",
-        "C[0, A.shape[0] / 2] = 1",
-    ),
-    Remedy(
-        r"failed to unpack (?P<type>u?int\d+)",
-        "",
-        "several names are set here to one number, {type}",
-        "row, col = cuda.grid(1)",
     ),
     Remedy(
         r"'CPUDispatcher' object is not subscriptable",
@@ -85,41 +75,23 @@ REMEDIES = (
     Remedy(
         r"insert_unresolved_ref",
         "",
-        "a function calls itself by way of another, or with arguments of other types, which Numba does not compile for a "
-        "GPU: write a loop",
+        "a function calls itself by way of another, or with other types, which Numba compiles for no GPU: write a loop",
         "@cuda.jit(device=True)\ndef total(a, n):\n    return a if n < 1 else total(a + 0.5, n - 1)\n\n"
         "@cuda.jit\ndef kernel(A, B, C):\n    C[0, 0] = total(1, A.shape[1])",
-    ),
-    Remedy(
-        r"cannot cache function",
-        r"cache",
-        "what is given as text has no file to keep it beside: leave out cache=True",
-        "@cuda.jit(cache=True)\ndef kernel(A, B, C):\n    C[0, 0] = A[0, 0]",
     ),
     Remedy(
         r"function (?:shared|local)\.array found for signature:\s+>>> array\((?P<given>.+)\)\n",
         "",
         "an array takes a shape of numbers that are known when the kernel is compiled, and a type of Numba's, as in "
-        "cuda.shared.array((TILE, TILE), float32). Here it gets {given}. A sum or a product needs a name outside the kernel",
+        "cuda.shared.array((TILE, TILE), float32). Here it gets {given}. A sum or a product needs a name outside the "
+        "kernel",
         "s = cuda.shared.array((cuda.blockDim.x, 4), float32)",
     ),
     Remedy(
-        r"IMPORT_NAME|IMPORT_FROM",
-        r"^\s+(import|from)\b",
-        "write `import` outside the kernel",
-        "import math\nC[0, 0] = math.sqrt(A[0, 0])",
-    ),
-    Remedy(
-        r"Python's str found",
-        r"\bf['\"]|\.format\(|\bstr\(",
-        "a kernel makes no text: print numbers and plain words with commas between, as in print('row', row)",
-        "print(f'{A.shape[0]}')",
-    ),
-    Remedy(
-        r"NRT required|_ol_array_allocate|np_empty",
-        r"= *\[|\(\[|\bnp\.\w+\(",
-        "a kernel cannot make lists or arrays while it runs: use cuda.local.array or cuda.shared.array",
-        "t = np.zeros(4)",
+        r"NRT required",
+        r"= *\[|\(\[",
+        "a kernel cannot make lists while it runs: use cuda.local.array or cuda.shared.array",
+        "t = [A[0, 0]]\nt[0] += 1",
     ),
     Remedy(
         r">>> dot\(array|scipy 0\.16",
@@ -128,28 +100,10 @@ REMEDIES = (
         "C[0, 0] = A[0] @ B[:, 0]",
     ),
     Remedy(
-        r"Only accept returning of array",
-        r"\.(ravel|flatten)\(",
-        "`ravel` and `flatten` may copy, which a kernel cannot: A.reshape(A.size) is a view",
-        "a = A.ravel()\nC[0, 0] = a[0]",
-    ),
-    Remedy(
         r"liveness info missing for vars: \{'(?P<name>\w+)",  # of a loop within a loop; of others it says nothing
         r"\bwhile\b.*\b{name}\b",
         "a loop never ends, as where nothing in it changes {name}",
         "for k in range(3):\n    i = 0\n    while i < 4:\n        C[0, 0] += A[0, i]",
-    ),
-    Remedy(
-        r"Type of variable cannot be determined",
-        r":=",
-        "Numba cannot tell the type of this. Set a name in a line of its own, not by := inside a condition",
-        "if (rows := C.shape[0] - 2) < 1:\n    C[0, 0] = rows",
-    ),
-    Remedy(
-        r"ariable '(?P<name>\w+)' (?:is not defined|referenced before)",
-        "",
-        "{name} is used before it has a value",
-        "acc += A[0, 0]\nC[0, 0] = acc",
     ),
 )
 
@@ -166,12 +120,11 @@ NAMES = (
     (r"UniTuple\((\w+) x (\d)\)", lambda at: f"({', '.join([at[1]] * int(at[2]))})"),
     (r"\bTuple\(", "("),
     (r"\('(.*)', '(.*)'\)", r"\1\2"),
+    (r" for file '<kernel.*?>'|, operation: .*|\.? Raised from .*", ""),
     (r"(?: for)? '?\$[\w.]+'?", ""),
     (r"_Kernel\.__init__\(\)", "@cuda.jit"),
 )
-OPERATORS = dict(add="+", sub="-", mul="*", truediv="/", floordiv="//", mod="%", pow="**", matmul="@")
-OPERATORS |= {f"i{name}": f"{sign}=" for name, sign in OPERATORS.items()}
-OPERATORS |= dict(lt="<", le="<=", gt=">", ge=">=", eq="==", ne="!=")
+OPERATORS = dict(add="+", sub="-", mul="*", truediv="/", iadd="+=", isub="-=", imul="*=", itruediv="/=")
 
 
 def told(error: Exception, source: str, line_of: Callable[[str, int], int]) -> tuple[str, int]:
@@ -180,7 +133,7 @@ def told(error: Exception, source: str, line_of: Callable[[str, int], int]) -> t
     source    the kernel's, whose lines are numbered from 1
     line_of   a function of a file and a line in it: that line of `source`, another number for one that is not there
     """
-    if type(error).__name__ == "KernelError":
+    if isinstance(error, KernelError):
         return str(error), 0
     said, lines, places = spelled(str(error)), source.splitlines(), places_of(error)
     numbers = [number if 0 < number <= len(lines) else 0 for number in (line_of(*place) for place in places)]
@@ -214,7 +167,9 @@ def sentence(said: str) -> str:
     exact = re.search(r"^\s*Numba\w*Error: (?!Failed in)(.+)$", said, re.MULTILINE)
     lacking = re.search(r"^\s*>>> (\w+)\((.*)\)$", said, re.MULTILINE)
     lines = [line.strip() for line in said.splitlines() if line.strip() and not line.startswith("Failed in")]
-    own = exact[1].partition(": ")[0] if exact else f"it knows no {operation(*lacking.groups())}" if lacking else lines[0]
+    own = (
+        exact[1].partition(": ")[0] if exact else f"it knows no {operation(*lacking.groups())}" if lacking else lines[0]
+    )
     known = re.search(r"Known signatures:\s+\* (.*)", said)
     return own.removeprefix("NameError: ").rstrip(".:") + (f". It takes {known[1]}" if known else "")
 

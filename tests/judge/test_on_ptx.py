@@ -83,7 +83,7 @@ def test_a_right_kernel_passes_in_each_style(source):
     assert judged(source)[0], judged(source)
 
 
-# What Numba refuses: the source, words of the message, the line. tests/launch/test_refusals.py has what is said of what.
+# What Numba refuses: the source, words of the message, the line. tests/launch/test_refusals.py has what is said.
 REFUSED = {
     "a line that Numba names": (naive(store=STORE + "        return acc\n"), "a kernel returns nothing", "return acc"),
     "a line that Numba has in hand": (
@@ -212,7 +212,9 @@ def test_races_are_told_in_program_order():
     assert "still reading" in second and lines[0].startswith("acc +=") and lines[1].startswith("As[ty, tx] =")
 
 
-@pytest.mark.parametrize("source", [FOUND["no guard"][1], REFUSED["a line that Numba has in hand"][0]], ids=["found", "refused"])
+@pytest.mark.parametrize(
+    "source", [FOUND["no guard"][1], REFUSED["a line that Numba has in hand"][0]], ids=["found", "refused"]
+)
 def test_a_child_says_the_same_as_it_does_for_a_process_with_a_gpu(source):
     k = cuda_kernel(source, like="naive", BM=4, BN=4)
     there = in_child(k, try_there, own=True, source=k.source, given=[(5, 6, 7)])

@@ -76,8 +76,3 @@ def places_of(error: BaseException) -> list[tuple[str, int]]:
                 return [(found[0][0], number), *found]
             begun |= bool(re.match(rf"\s*def {unknown[2]}\b", text))
     return found
-
-
-def is_complaint(error: BaseException | None) -> bool:
-    """Whether it is an error by which Numba refuses a kernel, and not a fault of what is installed."""
-    return any(kind.__name__ == "NumbaError" for kind in type(error).__mro__)

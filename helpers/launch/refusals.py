@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from cuda_without_gpu import KernelError
 
-from .numba_internals import is_complaint, places_of
+from .numba_internals import places_of
 
 # An index of one number, a sum or a product.
 FLAT = r"\b(?P<array>[ABC])\[(?:[^\[\],:]|\[\d\])*[*+](?:[^\[\],:]|\[\d\])*\]"
@@ -16,72 +16,68 @@ FLAT = r"\b(?P<array>[ABC])\[(?:[^\[\],:]|\[\d\])*[*+](?:[^\[\],:]|\[\d\])*\]"
 class Remedy(NamedTuple):
     """What a complaint means.
 
-    says     is found in the complaint, as `spelled` has it, and
-    line     in the line of the source that the complaint is about. Where Numba names none, in any line of the kernel's
-    words    what it means, and what helps; groups of both patterns stand in it
+    says     is found in the complaint, as `spelled` has it; groups of it, and of `line`, stand in `words`
+    words    what it means, and what helps
     example  what Numba refuses so: lines of a kernel, or all of its source
+    line     is found in the line of the source that the complaint is about; where Numba names none, in any of them
     """
 
     says: str
-    line: str
     words: str
     example: str
+    line: str = ""
 
 
 REMEDIES = (
     Remedy(
         r"No conversion from .+ to none",
-        r"^\s*return\s+\S",
         "a kernel returns nothing. Store the number in C, and leave out what stands behind `return`",
         "return A[0, 0]",
+        r"^\s*return\s+\S",
     ),
     Remedy(
         r"exception_match|set_try_status",
-        "",
         "a kernel catches no exceptions. Guard the access with `if`",
         "try:\n    C[0, 0] = 1\nexcept Exception:\n    pass",
     ),
     Remedy(
         r"the kernel's signature says",
-        r"\bcuda\.jit\(",
         "the kernel's signature does not fit: A, B and C are arrays of float32 with two dimensions, C-contiguous. "
         'Leave the signature out, or write "void(float32[:, :], float32[:, :], float32[:, :])"',
         '@cuda.jit("void(float64[:, :], float64[:, :], float64[:, :])")\ndef kernel(A, B, C):\n    C[0, 0] = A[0, 0]',
+        r"\bcuda\.jit\(",
     ),
     Remedy(
         r"Signature mismatch: 3 argument types given",
-        r"^\s*def ",
         "a kernel takes three arguments, A, B and C, in this order. M and N are C.shape, K is A.shape[1]",
         "@cuda.jit\ndef kernel(A, C):\n    C[0, 0] = A[0, 0]",
+        r"^\s*def ",
     ),
     Remedy(
         r"array\(\w+, 1d, \w\)",
-        FLAT,
         "{array} has two dimensions: write {array}[row, column], with a comma",
         "C[0, 0] = A[2 * A.shape[1] + 1]",
+        FLAT,
     ),
     Remedy(
         r"'CPUDispatcher' object is not subscriptable",
-        r"^\s*@(?!cuda)(\w+\.)?n?jit",
         "this is a function for the CPU. Write @cuda.jit above the kernel, not @njit or @jit",
         "@numba.njit\ndef kernel(A, B, C):\n    C[0, 0] = A[0, 0]",
+        r"^\s*@(?!cuda)(\w+\.)?n?jit",
     ),
     Remedy(
         r"Untyped global name '(?P<name>\w+)'.*<class 'function'>",
-        "",
         "{name} is a plain function of Python: write @cuda.jit(device=True) above it",
         "def one():\n    return 1\n\n@cuda.jit\ndef kernel(A, B, C):\n    C[0, 0] = one()",
     ),
     Remedy(
         r"insert_unresolved_ref",
-        "",
         "a function calls itself by way of another, or with other types, which Numba compiles for no GPU: write a loop",
         "@cuda.jit(device=True)\ndef total(a, n):\n    return a if n < 1 else total(a + 0.5, n - 1)\n\n"
         "@cuda.jit\ndef kernel(A, B, C):\n    C[0, 0] = total(1, A.shape[1])",
     ),
     Remedy(
         r"function (?:shared|local)\.array found for signature:\s+>>> array\((?P<given>.+)\)\n",
-        "",
         "an array takes a shape of numbers that are known when the kernel is compiled, and a type of Numba's, as in "
         "cuda.shared.array((TILE, TILE), float32). Here it gets {given}. A sum or a product needs a name outside the "
         "kernel",
@@ -89,21 +85,21 @@ REMEDIES = (
     ),
     Remedy(
         r"NRT required",
-        r"= *\[|\(\[",
         "a kernel cannot make lists while it runs: use cuda.local.array or cuda.shared.array",
         "t = [A[0, 0]]\nt[0] += 1",
+        r"= *\[|\(\[",
     ),
     Remedy(
         r">>> dot\(array|scipy 0\.16",
-        r"@|\bdot\(",
         "a kernel has no products of whole rows: sum element by element",
         "C[0, 0] = A[0] @ B[:, 0]",
+        r"@|\bdot\(",
     ),
     Remedy(
         r"liveness info missing for vars: \{'(?P<name>\w+)",  # of a loop within a loop; of others it says nothing
-        r"\bwhile\b.*\b{name}\b",
         "a loop never ends, as where nothing in it changes {name}",
         "for k in range(3):\n    i = 0\n    while i < 4:\n        C[0, 0] += A[0, i]",
+        r"\bwhile\b.*\b{name}\b",
     ),
 )
 
@@ -148,11 +144,9 @@ def told(error: Exception, source: str, line_of: Callable[[str, int], int]) -> t
             for number, text in looked_at:
                 if at := re.search(pattern, text.partition("#")[0]):
                     return remedy.words.format(**groups, **at.groupdict()), number
-    if places and not numbers[0]:
-        words += f", in `{about.strip()}`"
-    if not (places or is_complaint(error)):
-        words = f"{type(error).__name__}: {said}"
-    return words, line
+    if not places:
+        return f"{type(error).__name__}: {said}", 0
+    return words + (f", in `{about.strip()}`" if not numbers[0] else ""), line
 
 
 def spelled(said: str) -> str:

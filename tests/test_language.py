@@ -164,7 +164,11 @@ def test_each_sentence_of_a_judge_has_a_chinese_one(path):
     assert not missing, "no Chinese in helpers/zh_CN.toml:\n" + "\n".join(missing)
 
 
-TOLD = [one[2] for one in REPORTS[:-1]] + [re.sub(r"\{\w+\}", "2", one.words) for one in REMEDIES] + [*LIKELY.values(), *STOPPED.values()]
+TOLD = (
+    [one[2] for one in REPORTS[:-1]]
+    + [re.sub(r"\{\w+\}", "2", one.words) for one in REMEDIES]
+    + [*LIKELY.values(), *STOPPED.values()]
+)
 
 
 @pytest.mark.parametrize("words", TOLD)

@@ -55,13 +55,14 @@ def places_of(error: BaseException) -> list[tuple[str, int]]:
     Its text names them, or else the statement does which Numba had in hand. A name that a function beside the kernel
     does not know has no line in either: it is looked for in that function.
     """
+
     def learners(named):
         numbas = [os.path.dirname(sys.modules[name].__file__) for name in ("numba", "numba.cuda")]
         whole = ((name if name.startswith("<") else os.path.abspath(name), int(line)) for name, line in named)
         return [place for place in whole if not place[0].startswith(tuple(numbas))]
 
     said = str(error)
-    named = re.findall(r'File "([^"\n]+)", line (\d+):\n| at (\S.*?) \((\d+)\)', said)
+    named = re.findall(r'File "([^"\n]+)", line (\d+):\n|(?: at| from| location:) (\S.*?) \((\d+)\)', said)
     found = learners((one or other, number or same) for one, number, other, same in named)
     if not found:
         frames = (frame.f_locals for frame, _ in traceback.walk_tb(error.__traceback__))
@@ -75,8 +76,3 @@ def places_of(error: BaseException) -> list[tuple[str, int]]:
                 return [(found[0][0], number), *found]
             begun |= bool(re.match(rf"\s*def {unknown[2]}\b", text))
     return found
-
-
-def is_complaint(error: BaseException | None) -> bool:
-    """Whether it is an error by which Numba refuses a kernel, and not a fault of what is installed."""
-    return any(kind.__name__ == "NumbaError" for kind in type(error).__mro__)

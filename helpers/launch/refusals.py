@@ -5,151 +5,101 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..errors import KernelError
-from .numba_internals import is_complaint, places_of
+from cuda_without_gpu import KernelError
 
-FLAT = r"\b(?P<array>[ABC])\[(?:[^\[\],:]|\[\d\])*[*+](?:[^\[\],:]|\[\d\])*\]"  # an index of one number, a sum or a product
+from .numba_internals import places_of
+
+# An index of one number, a sum or a product.
+FLAT = r"\b(?P<array>[ABC])\[(?:[^\[\],:]|\[\d\])*[*+](?:[^\[\],:]|\[\d\])*\]"
 
 
 class Remedy(NamedTuple):
     """What a complaint means.
 
-    says     is found in the complaint, as `spelled` has it, and
-    line     in the line of the source that the complaint is about. Where Numba names none, in any line of the kernel's
-    words    what it means, and what helps; groups of both patterns stand in it
+    says     is found in the complaint, as `spelled` has it; groups of it, and of `line`, stand in `words`
+    words    what it means, and what helps
     example  what Numba refuses so: lines of a kernel, or all of its source
+    line     is found in the line of the source that the complaint is about; where Numba names none, in any of them
     """
 
     says: str
-    line: str
     words: str
     example: str
+    line: str = ""
 
 
 REMEDIES = (
     Remedy(
         r"No conversion from .+ to none",
-        r"^\s*return\s+\S",
         "a kernel returns nothing. Store the number in C, and leave out what stands behind `return`",
         "return A[0, 0]",
+        r"^\s*return\s+\S",
     ),
     Remedy(
         r"exception_match|set_try_status",
-        "",
         "a kernel catches no exceptions. Guard the access with `if`",
         "try:\n    C[0, 0] = 1\nexcept Exception:\n    pass",
     ),
     Remedy(
         r"the kernel's signature says",
-        r"\bcuda\.jit\(",
-        "the kernel's signature does not fit: A, B and C are arrays of float32 with two dimensions, C-contiguous. Leave "
-        'the signature out, or write "void(float32[:, :], float32[:, :], float32[:, :])"',
+        "the kernel's signature does not fit: A, B and C are arrays of float32 with two dimensions, C-contiguous. "
+        'Leave the signature out, or write "void(float32[:, :], float32[:, :], float32[:, :])"',
         '@cuda.jit("void(float64[:, :], float64[:, :], float64[:, :])")\ndef kernel(A, B, C):\n    C[0, 0] = A[0, 0]',
+        r"\bcuda\.jit\(",
     ),
     Remedy(
         r"Signature mismatch: 3 argument types given",
-        r"^\s*def ",
         "a kernel takes three arguments, A, B and C, in this order. M and N are C.shape, K is A.shape[1]",
         "@cuda.jit\ndef kernel(A, C):\n    C[0, 0] = A[0, 0]",
+        r"^\s*def ",
     ),
     Remedy(
         r"array\(\w+, 1d, \w\)",
-        FLAT,
         "{array} has two dimensions: write {array}[row, column], with a comma",
         "C[0, 0] = A[2 * A.shape[1] + 1]",
-    ),
-    Remedy(
-        r"Unsupported array index type (?P<type>float\d+)",
-        "",
-        "an index is a whole number, and here it is {type}: divide with //, or write int(...)",
-        "C[0, A.shape[0] / 2] = 1",
-    ),
-    Remedy(
-        r"failed to unpack (?P<type>u?int\d+)",
-        "",
-        "several names are set here to one number, {type}",
-        "row, col = cuda.grid(1)",
+        FLAT,
     ),
     Remedy(
         r"'CPUDispatcher' object is not subscriptable",
-        r"^\s*@(?!cuda)(\w+\.)?n?jit",
         "this is a function for the CPU. Write @cuda.jit above the kernel, not @njit or @jit",
         "@numba.njit\ndef kernel(A, B, C):\n    C[0, 0] = A[0, 0]",
+        r"^\s*@(?!cuda)(\w+\.)?n?jit",
     ),
     Remedy(
         r"Untyped global name '(?P<name>\w+)'.*<class 'function'>",
-        "",
         "{name} is a plain function of Python: write @cuda.jit(device=True) above it",
         "def one():\n    return 1\n\n@cuda.jit\ndef kernel(A, B, C):\n    C[0, 0] = one()",
     ),
     Remedy(
         r"insert_unresolved_ref",
-        "",
-        "a function calls itself by way of another, or with arguments of other types, which Numba does not compile for a "
-        "GPU: write a loop",
+        "a function calls itself by way of another, or with other types, which Numba compiles for no GPU: write a loop",
         "@cuda.jit(device=True)\ndef total(a, n):\n    return a if n < 1 else total(a + 0.5, n - 1)\n\n"
         "@cuda.jit\ndef kernel(A, B, C):\n    C[0, 0] = total(1, A.shape[1])",
     ),
     Remedy(
-        r"cannot cache function",
-        r"cache",
-        "what is given as text has no file to keep it beside: leave out cache=True",
-        "@cuda.jit(cache=True)\ndef kernel(A, B, C):\n    C[0, 0] = A[0, 0]",
-    ),
-    Remedy(
         r"function (?:shared|local)\.array found for signature:\s+>>> array\((?P<given>.+)\)\n",
-        "",
         "an array takes a shape of numbers that are known when the kernel is compiled, and a type of Numba's, as in "
-        "cuda.shared.array((TILE, TILE), float32). Here it gets {given}. A sum or a product needs a name outside the kernel",
+        "cuda.shared.array((TILE, TILE), float32). Here it gets {given}. A sum or a product needs a name outside the "
+        "kernel",
         "s = cuda.shared.array((cuda.blockDim.x, 4), float32)",
     ),
     Remedy(
-        r"IMPORT_NAME|IMPORT_FROM",
-        r"^\s+(import|from)\b",
-        "write `import` outside the kernel",
-        "import math\nC[0, 0] = math.sqrt(A[0, 0])",
-    ),
-    Remedy(
-        r"Python's str found",
-        r"\bf['\"]|\.format\(|\bstr\(",
-        "a kernel makes no text: print numbers and plain words with commas between, as in print('row', row)",
-        "print(f'{A.shape[0]}')",
-    ),
-    Remedy(
-        r"NRT required|_ol_array_allocate|np_empty",
-        r"= *\[|\(\[|\bnp\.\w+\(",
-        "a kernel cannot make lists or arrays while it runs: use cuda.local.array or cuda.shared.array",
-        "t = np.zeros(4)",
+        r"NRT required",
+        "a kernel cannot make lists while it runs: use cuda.local.array or cuda.shared.array",
+        "t = [A[0, 0]]\nt[0] += 1",
+        r"= *\[|\(\[",
     ),
     Remedy(
         r">>> dot\(array|scipy 0\.16",
-        r"@|\bdot\(",
         "a kernel has no products of whole rows: sum element by element",
         "C[0, 0] = A[0] @ B[:, 0]",
-    ),
-    Remedy(
-        r"Only accept returning of array",
-        r"\.(ravel|flatten)\(",
-        "`ravel` and `flatten` may copy, which a kernel cannot: A.reshape(A.size) is a view",
-        "a = A.ravel()\nC[0, 0] = a[0]",
+        r"@|\bdot\(",
     ),
     Remedy(
         r"liveness info missing for vars: \{'(?P<name>\w+)",  # of a loop within a loop; of others it says nothing
-        r"\bwhile\b.*\b{name}\b",
         "a loop never ends, as where nothing in it changes {name}",
         "for k in range(3):\n    i = 0\n    while i < 4:\n        C[0, 0] += A[0, i]",
-    ),
-    Remedy(
-        r"Type of variable cannot be determined",
-        r":=",
-        "Numba cannot tell the type of this. Set a name in a line of its own, not by := inside a condition",
-        "if (rows := C.shape[0] - 2) < 1:\n    C[0, 0] = rows",
-    ),
-    Remedy(
-        r"ariable '(?P<name>\w+)' (?:is not defined|referenced before)",
-        "",
-        "{name} is used before it has a value",
-        "acc += A[0, 0]\nC[0, 0] = acc",
+        r"\bwhile\b.*\b{name}\b",
     ),
 )
 
@@ -166,12 +116,11 @@ NAMES = (
     (r"UniTuple\((\w+) x (\d)\)", lambda at: f"({', '.join([at[1]] * int(at[2]))})"),
     (r"\bTuple\(", "("),
     (r"\('(.*)', '(.*)'\)", r"\1\2"),
+    (r" for file '<kernel.*?>'|, operation: .*|\.? Raised from .*", ""),
     (r"(?: for)? '?\$[\w.]+'?", ""),
     (r"_Kernel\.__init__\(\)", "@cuda.jit"),
 )
-OPERATORS = dict(add="+", sub="-", mul="*", truediv="/", floordiv="//", mod="%", pow="**", matmul="@")
-OPERATORS |= {f"i{name}": f"{sign}=" for name, sign in OPERATORS.items()}
-OPERATORS |= dict(lt="<", le="<=", gt=">", ge=">=", eq="==", ne="!=")
+OPERATORS = dict(add="+", sub="-", mul="*", truediv="/", iadd="+=", isub="-=", imul="*=", itruediv="/=")
 
 
 def told(error: Exception, source: str, line_of: Callable[[str, int], int]) -> tuple[str, int]:
@@ -180,7 +129,7 @@ def told(error: Exception, source: str, line_of: Callable[[str, int], int]) -> t
     source    the kernel's, whose lines are numbered from 1
     line_of   a function of a file and a line in it: that line of `source`, another number for one that is not there
     """
-    if type(error).__name__ == "KernelError":
+    if isinstance(error, KernelError):
         return str(error), 0
     said, lines, places = spelled(str(error)), source.splitlines(), places_of(error)
     numbers = [number if 0 < number <= len(lines) else 0 for number in (line_of(*place) for place in places)]
@@ -195,11 +144,9 @@ def told(error: Exception, source: str, line_of: Callable[[str, int], int]) -> t
             for number, text in looked_at:
                 if at := re.search(pattern, text.partition("#")[0]):
                     return remedy.words.format(**groups, **at.groupdict()), number
-    if places and not numbers[0]:
-        words += f", in `{about.strip()}`"
-    if not (places or is_complaint(error)):
-        words = f"{type(error).__name__}: {said}"
-    return words, line
+    if not places:
+        return f"{type(error).__name__}: {said}", 0
+    return words + (f", in `{about.strip()}`" if not numbers[0] else ""), line
 
 
 def spelled(said: str) -> str:
@@ -214,7 +161,9 @@ def sentence(said: str) -> str:
     exact = re.search(r"^\s*Numba\w*Error: (?!Failed in)(.+)$", said, re.MULTILINE)
     lacking = re.search(r"^\s*>>> (\w+)\((.*)\)$", said, re.MULTILINE)
     lines = [line.strip() for line in said.splitlines() if line.strip() and not line.startswith("Failed in")]
-    own = exact[1].partition(": ")[0] if exact else f"it knows no {operation(*lacking.groups())}" if lacking else lines[0]
+    own = (
+        exact[1].partition(": ")[0] if exact else f"it knows no {operation(*lacking.groups())}" if lacking else lines[0]
+    )
     known = re.search(r"Known signatures:\s+\* (.*)", said)
     return own.removeprefix("NameError: ").rstrip(".:") + (f". It takes {known[1]}" if known else "")
 

@@ -52,11 +52,10 @@ def whole(texts: list[str]) -> tuple[str, ...]:
 
 
 def without_numbas_lines(text: str) -> str:
-    """LLVM's text of a function; of one of Numba's own with no lines: where it is put into another, its call has one."""
+    """LLVM's text of a function; one of Numba's own has no lines, so that it gets that of its call, where it is put."""
     place = re.search(r'!DIFile\(directory: "([^"]*)"', text)
-    if place and place[1].startswith(tuple(os.path.dirname(sys.modules[one].__file__) for one in ("numba", "numba.cuda"))):
-        return re.sub(r",? !dbg !\d+", "", text)
-    return text
+    own = tuple(os.path.dirname(sys.modules[one].__file__) for one in ("numba", "numba.cuda"))
+    return re.sub(r",? !dbg !\d+", "", text) if place and place[1].startswith(own) else text
 
 
 def text_of(kernel, level: int = WATCHED, unset: Iterable[str] = (), each: bool = False) -> str:

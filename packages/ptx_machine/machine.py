@@ -493,7 +493,7 @@ class Blocks:
     def look_for_missing(self, passing):
         """Find threads that stay away from a barrier, and those of a block that wait at different ones.
 
-        A thread that has left is not waited for, but for what all threads of a grid must do. passing: {instruction: lanes}
+        A thread that has left is not waited for, but in `grid.sync()`. passing: {instruction: lanes}
         """
         alive = self.how_many_stay()
         here = {

@@ -83,7 +83,7 @@ def test_a_right_kernel_passes_in_each_style(source):
     assert judged(source)[0], judged(source)
 
 
-# What Numba refuses: the source, words of the message, the line. tests/launch/test_refusals.py has what is said of what.
+# What Numba refuses: the source, words of the message, the line. tests/launch/test_refusals.py has what is said.
 REFUSED = {
     "a line that Numba names": (naive(store=STORE + "        return acc\n"), "a kernel returns nothing", "return acc"),
     "a line that Numba has in hand": (
@@ -210,7 +210,9 @@ def watch(product):
     return product.watch([(5, 6, 7)])
 
 
-@pytest.mark.parametrize("source", [FOUND["no guard"][1], REFUSED["a line that Numba has in hand"][0]], ids=["found", "refused"])
+@pytest.mark.parametrize(
+    "source", [FOUND["no guard"][1], REFUSED["a line that Numba has in hand"][0]], ids=["found", "refused"]
+)
 def test_a_child_says_the_same_as_it_does_for_a_process_with_a_gpu(source):
     k = cuda_kernel(source, like="naive", BM=4, BN=4)
     there = in_child(k, watch_there, move=watch, own=True, source=k.source)

@@ -181,7 +181,7 @@ import pyopencl as cl
 print("the script begins", flush=True)
 from helpers import check, cuda_kernel, opencl_kernel
 from helpers.sandbox import in_child, process
-from helpers.judge.checking import examine_there
+from helpers.checking.functions import call_there
 from numba import cuda
 if sys.argv[1] == "new":
     process.FORKS, process.CONTEXT = False, process.multiprocessing.get_context("spawn")
@@ -195,8 +195,8 @@ def mine(A, B, C):
             C[row, col] += A[row, k] * B[k, col]
 
 for k in (cuda_kernel(mine, like="naive", BM=4, BN=4), opencl_kernel("naive")):
-    outcome = in_child(k, examine_there, stages=[[(3, 4, 5)]])
-    print(outcome.value, outcome.findings)
+    outcome = in_child(k, call_there, stages=[[(3, 4, 5)]])
+    print(outcome.value.findings, outcome.findings)
 
 def ends(A, B):
     cl.get_platforms()
@@ -280,7 +280,7 @@ def test_a_learners_kernel_is_not_built_where_it_was_not_checked(monkeypatch):
 
 WIDE = """
 import pathlib, sys
-from helpers.judge.checking import examine_there
+from helpers.checking.functions import call_there
 from helpers.cuda.intrinsics import load4, store4
 from helpers.sandbox.job import Job, packed
 from numba import cuda
@@ -294,7 +294,7 @@ def copied(A, B, C):
     if row < A.shape[0] and 4 * col < A.shape[1]:
         store4(C, row, 4 * col, four(A, row, 4 * col))
 
-job = Job(examine_there, "CUDA", copied, "naive", {"BM": 2, "BN": 2}, None, {})
+job = Job(call_there, "CUDA", copied, "naive", {"BM": 2, "BN": 2}, None, {})
 pathlib.Path(sys.argv[1]).write_bytes(packed(job))
 """
 

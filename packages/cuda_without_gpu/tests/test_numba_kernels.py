@@ -488,10 +488,7 @@ def beyond_its_own(out):
 
 def beyond_one_of_two(out):
     As, Bs = cuda.shared.array(4, float32), cuda.shared.array(4, float32)
-    if out[0]:
-        which = As
-    else:
-        which = Bs
+    which = As if out[0] else Bs
     which[out.size] = 1
     out[0] = which[0]
 
@@ -825,7 +822,11 @@ def test_more_constants_than_a_gpu_has_are_refused(bytes_, refused):
     def looked_up(x):
         x[0] = table[int(x[1])]
 
-    with pytest.raises(KernelError, match=r"constant arrays take 65,544 bytes; .*65,536 at most") if refused else nullcontext():
+    with (
+        pytest.raises(KernelError, match=r"constant arrays take 65,544 bytes; .*65,536 at most")
+        if refused
+        else nullcontext()
+    ):
         to_ptx.compiled_for(looked_up, np.zeros(2))
 
 

@@ -98,8 +98,7 @@ def fused(text: str) -> str:
         kind = at[2]
         for product, other in ((at[3], at[4]), (at[4], at[3])):
             if product in products and uses[product] == 2:  # where it is made, and here
-                a, b = products[product]
-                operands = ", ".join(f"{kind} {operand}" for operand in (a, b, other))
+                operands = ", ".join(f"{kind} {operand}" for operand in (*products[product], other))
                 return f"  {at[1]} = call {kind} @llvm.fma.{functions[kind]}({operands})"
         return at[0]
 

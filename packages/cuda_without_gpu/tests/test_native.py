@@ -48,7 +48,7 @@ def nothing_kept_yet(monkeypatch, tmp_path):
 def natively(monkeypatch):
     """Each launch runs natively, and fails where it would not."""
     monkeypatch.setattr(launching, "WATCHED_SECONDS", 0)
-    monkeypatch.setattr(launching.Launch, "watch", lambda self, why: pytest.fail(why))
+    monkeypatch.setattr(launching.Launch, "take", lambda self, run, why: pytest.fail(why))
 
 
 @intrinsic

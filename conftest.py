@@ -17,7 +17,6 @@ os.environ["LC_MESSAGES"] = "C"  # doctor speaks English here, whatever its user
 
 from helpers import devices, needs
 from helpers.clock import limits, timing
-from helpers.sandbox import prepare
 
 CLOCK = Path(__file__).parent / "tests" / "clock"
 
@@ -54,12 +53,6 @@ def pytest_runtest_setup(item):
         item.parent.kernel.kc.execute(BRIEF_IN_A_PAGE, silent=True)
 
 
-def pytest_configure(config):
-    """Let the servers that children are forked from begin; pytest-xdist's workers and the pages' kernels share them."""
-    if not hasattr(config, "workerinput"):
-        prepare(compiler=False)
-        if devices.has_compiler():
-            prepare(compiler=True)
 
 
 def pytest_terminal_summary(terminalreporter, config):

@@ -20,22 +20,8 @@ stopping.answer_in_one_line(Stored)  # before what takes a while to load, when C
 
 import lazy_loader
 
-from cuda_without_gpu.before_numba import once_imported
-
 from . import devices, terminal
 from .doctor import doctor as doctor
-
-
-def build_in_child_first():
-    """Let a learner's OpenCL source be built in a child process first. Called once `launch.opencl` is loaded."""
-    from .launch import opencl
-
-    def first_build(*source_and_how):
-        from .sandbox.first_build import build_in_child
-
-        return build_in_child(*source_and_how)
-
-    opencl.first_build = first_build
 
 
 def draw_verdicts(shell):
@@ -52,7 +38,6 @@ def draw_verdicts(shell):
 devices.find_home()  # before anything is loaded
 devices.prepare_numba()  # before anything loads Numba
 devices.find_opencl_drivers()  # before anything loads pyopencl
-once_imported("helpers.launch.opencl", "helpers:build_in_child_first")
 terminal.print_in_utf8()
 if "IPython" in sys.modules and hasattr(sys.modules["IPython"].get_ipython(), "kernel"):
     draw_verdicts(sys.modules["IPython"].get_ipython())

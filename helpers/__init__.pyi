@@ -19,6 +19,7 @@ from .clock import tune as tune
 from .doctor import doctor as doctor
 from .exercises import ask as ask
 from .exercises import check_loads as check_loads
+from .exercises import judge_wishes as judge_wishes
 from .exercises import with_part as with_part
 from .instruments import bank_conflicts as bank_conflicts
 from .instruments import coalescing as coalescing

@@ -10,13 +10,11 @@ import pytest
 import translate
 import translation
 from glossary import GLOSSARY
-from IPython.lib.pretty import pretty
 from matplotlib import font_manager
 from matplotlib.figure import Figure
 from PIL import Image
 
 from helpers import check, language, set_language
-from helpers.classroom.standing import GOES_ON, verdicts
 from helpers.exercises.answers import Answer
 from helpers.exercises.rules import MissesTheIdea
 from helpers.judge.report import Report
@@ -65,8 +63,8 @@ def test_a_verdict_is_shown_in_the_language_that_was_chosen():
 @pytest.mark.parametrize("kind", [Report, Answer, MissesTheIdea])
 def test_a_page_shows_each_kind_of_verdict_in_chinese(kind):
     set_language("zh_CN")
-    assert pretty(kind("k", (), 3)) == str(kind("k", (), 3)) and "k " in str(kind("k", (), 3))
-    assert re.search("正确|错误", pretty(kind("k", (), 3)))
+    shown = kind("k", (), 3)._repr_mimebundle_()["text/plain"]
+    assert shown == str(kind("k", (), 3)) and "k " in shown and re.search("正确|错误", shown)
 
 
 def test_what_the_catalogue_lacks_stays_english_whole():
@@ -121,15 +119,9 @@ def test_kinds_are_called_as_in_the_glossary():
 def test_each_verdict_that_a_page_shows_has_a_chinese_one(path):
     shown = "\n".join(text for cell in notebooks.read(path).cells for text in notebooks.output_texts(cell))
     for found in translate.VERDICT.finditer(shown):
-        for line in GOES_ON.sub(" ", found[0].rstrip()).split("\n"):
+        for line in translate.GOES_ON.sub(" ", found[0].rstrip()).split("\n"):
             if line.strip() and not language.CODE.match(line) and not line.startswith(" " * 13):
                 assert not FEW_WORDS.search(language.in_chinese(line).partition("（")[0]), line
-
-
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
-def test_progress_reads_a_chinese_page_as_the_english_one(path):
-    english, chinese = (verdicts(file) for file in (path, translate.PAGES / path.name))
-    assert {label: state for label, (state, _) in english.items()} == {k: state for k, (state, _) in chinese.items()}
 
 
 def prose(text):
@@ -160,6 +152,7 @@ OTHERS = {
     *("launch configuration was not", "must be sequence of integers", "set arg failed", "use the syntax"),
     *("unsupported float size bytes", "if it only takes long", "out of time", "where is the length of row"),
     *("local array tm", "tile tile float", "deep tile float", "buffer failed invalid value"),
+    *("create buffer failed invalid host ptr", "write buffer failed invalid value"),
 }
 
 
@@ -171,7 +164,11 @@ def test_each_sentence_of_a_judge_has_a_chinese_one(path):
     assert not missing, "no Chinese in helpers/zh_CN.toml:\n" + "\n".join(missing)
 
 
-TOLD = [one[2] for one in REPORTS[:-1]] + [one[1] for one in REMEDIES] + [*LIKELY.values(), *STOPPED.values()]
+TOLD = (
+    [one[2] for one in REPORTS[:-1]]
+    + [re.sub(r"\{\w+\}", "2", one.words) for one in REMEDIES]
+    + [*LIKELY.values(), *STOPPED.values()]
+)
 
 
 @pytest.mark.parametrize("words", TOLD)

@@ -14,7 +14,7 @@ from helpers import devices
 
 # All that pip brings beside the package itself, where its README says so; LEAST: and what those bring.
 NEEDS = {"gpu_model": set(), "ptx_machine": {"numpy"}, "summa": {"mpi4py", "mpich", "numpy", "psutil"}}
-NEEDS["cuda_without_gpu"] = {"llvmlite", "numba", "numpy", "psutil", "ptx-machine"}
+NEEDS["cuda_without_gpu"] = {"llvmlite", "numba", "numpy", "platformdirs", "psutil", "ptx-machine"}
 NEEDS["old_roc"] = NEEDS["cuda_without_gpu"] | {"cuda-without-gpu"}
 LEAST = {"opencl_trace": {"numpy", "pyopencl"}, "blocks_without_gpu": {"numpy", "triton", "gpu-model", "ptx-machine"}}
 

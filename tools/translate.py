@@ -36,7 +36,6 @@ from notebooks import (
 from translation import differences, manners
 
 from helpers import language
-from helpers.classroom.standing import GOES_ON
 from helpers.doctor import row, shown
 from helpers.judge.report import wrapped
 
@@ -49,6 +48,7 @@ CHOSEN = 'from helpers import set_language\n\nset_language("zh_CN")  # 判定和
 VERDICT = re.compile(
     r"^[✓✗…] .*?( is right[:.]| is wrong\.| computes the right C,|: not yet\. |: not judged\.).*(\n  .*)*", re.MULTILINE
 )
+GOES_ON = re.compile(r"\n {4}(?=\S)")  # a long verdict goes on below, see `wrapped` of judge
 OF_A_FILM = re.compile(r'(?<=aria-label=")[^"]*|(?<=<figcaption>)[^<]*|(?<=alt=")[^"]*')  # words in its HTML
 ROW = re.compile(r"^([✓·]) (\S.*?)  +(\S.*)\n((?: {6,}\S.*\n)*)", re.MULTILINE)  # of the doctor's
 PIXELS = re.compile(r"(?<=base64,)[A-Za-z0-9+/=]+")

@@ -13,7 +13,7 @@ from ..judge.shapes import for_a_function
 from ..launch import Contestant, NotYet
 from ..launch.cuda_source import came_as_text
 from ..launch.kernel import DeviceLost
-from ..sandbox import source_line
+from ..sandbox import SECONDS, Job, calls_opencl, in_child, source_line
 from .in_time import limited, stopped
 
 # (what PyOpenCL or Numba says of host code, what that means)
@@ -25,6 +25,20 @@ HOST_SAYS = (
     (
         "set_arg failed|INVALID_ARG",
         ". Give the kernel's arguments in its order: whole numbers as np.int32(M), matrices as buffers",
+    ),
+    (
+        "create_buffer failed: INVALID_HOST_PTR",
+        ". COPY_HOST_PTR takes the numbers from hostbuf=, as in cl.Buffer(context, flags.READ_ONLY | "
+        "flags.COPY_HOST_PTR, hostbuf=A)",
+    ),
+    (
+        r"(?s)incompatible function arguments.*_cl\.Buffer, .*ndarray",
+        ". The array that fills a buffer goes by its name: cl.Buffer(context, flags.READ_ONLY | "
+        "flags.COPY_HOST_PTR, hostbuf=A)",
+    ),
+    (
+        "Enqueue(Read|Write)Buffer failed: INVALID_VALUE",
+        ". The buffer is smaller than the array: its size is in bytes, C.nbytes, and C.size counts elements",
     ),
     ("Buffer failed: INVALID_VALUE", ". The buffer is smaller than the array: its size in bytes is C.nbytes"),
     ("launch configuration was not", ". Launch the kernel with its grid and its block: kernel[grid, block](A, B, C)"),
@@ -61,10 +75,17 @@ class FunctionProduct:
         return Seen([])
 
     def natively(self, stages: list) -> Seen:
-        """What `in_stages` finds, here: on the shapes that a loop in Python does in a second, or on one given list."""
+        """What `in_stages` finds: on the shapes that a loop in Python does in a second, or on one given list.
+
+        A function that calls PyOpenCL may end its process, so that is a child.
+        """
+        stages = [for_a_function()] if len(stages) > 1 else stages
+        if calls_opencl(self.k):
+            outcome = in_child(self.k, call_there, SECONDS, stages=stages)
+            return outcome.value or Seen(outcome.findings)
         try:
             with limited():
-                return in_stages(self, [for_a_function()] if len(stages) > 1 else stages)
+                return in_stages(self, stages)
         except OutOfTime as late:
             return stopped(late)
 
@@ -101,9 +122,15 @@ class FunctionProduct:
             return Finding(Kind.OUT_OF_BOUNDS, str(error))
         if isinstance(error, KernelError) and "does not compile" in str(error):
             return Finding(Kind.NOT_COMPILED, str(error))
-        first = re.sub(r":\n\s*", ": ", str(error).strip()).split("\n")[0].partition(". Use the syntax")[0]
-        meant = next((words for pattern, words in HOST_SAYS if re.search(pattern, first)), "")
+        first = re.sub(r":\n\s*", ": ", str(error).strip()).split("\n")[0]
+        first = re.split(r"\. (?:Use the syntax|The following argument types)", first)[0]
+        meant = next((words for pattern, words in HOST_SAYS if re.search(pattern, str(error))), "")
         return Finding(Kind.ERROR, f"{type(error).__name__}: {first}{meant}", line_raised(self.k, error))
+
+
+def call_there(job: Job, stages: list) -> Seen:
+    """In the child: what `in_stages` finds of a function."""
+    return in_stages(FunctionProduct(job.build()), stages)
 
 
 def line_raised(k: Contestant, error: Exception) -> tuple:
@@ -112,10 +139,11 @@ def line_raised(k: Contestant, error: Exception) -> tuple:
     An index outside an array is told at the kernel's own line, also where a function does it that the kernel calls:
     the kernel chose that index. Of anything else that function's line is told, if it stands in the same source.
     """
-    code = getattr(getattr(getattr(k, "function", None), "py_func", None), "__code__", None)
+    function = getattr(k, "function", None)
+    code = getattr(getattr(function, "py_func", function), "__code__", None)
     if code is None:
         return ()
-    whole_text = came_as_text(k.function) and not isinstance(error, IndexError)
+    whole_text = k.dialect == "CUDA" and came_as_text(k.function) and not isinstance(error, IndexError)
     numbers = [
         number
         for frame, number in traceback.walk_tb(error.__traceback__)

@@ -12,7 +12,6 @@ from ..judge import Finding, Kind, Seen, Wrong, examine
 from ..judge.judge import in_stages
 from ..judge.shapes import affordable
 from ..launch import Kernel
-from ..launch.kernel import BUILT
 from ..sandbox import Job, in_child, oclgrind_findings
 from .kernels import KernelProduct, without_comments
 from .touched import local_arrays, under_oclgrind
@@ -143,8 +142,7 @@ def multiply_there(job: Job, stages: list) -> Seen:
     class There(OpenCLProduct):
         def unoptimised(self):
             os.environ["PYOPENCL_BUILD_OPTIONS"] = AS_WRITTEN
-            BUILT.clear()
-            return OpenCLProduct(replace(job, built={}).build())
+            return OpenCLProduct(job.build())
 
     return in_stages(There(k), stages)
 

@@ -17,7 +17,7 @@ from ..launch.dialects import dialects as dialects_called
 from ..launch.host import contestant
 from ..sandbox import ProgressBar
 from . import timing
-from .timing import Timing, measure
+from .timing import NO_SPEED, Timing, measure
 
 ROUNDS = 9  # that an order needs
 MARGIN = 1.05  # times as fast, in each of them
@@ -131,17 +131,18 @@ def ladder_kernels(upto=None, size=None, dialects=None, steps=None, parameters=N
     `parameters`: {(step, dialect): {name: value}} of those that shall not have the device's defaults. Raises ValueError
     for a step, dialect or list that there is none of, and what `refuse` raises for that size.
     """
-    wanted = dialects_called(dialects)
     steps = [steps] if isinstance(steps, str) else steps
     names = ladder.rungs()
     last = names[-1] if upto is None else ladder.step(upto).name
     chosen = [ladder.step(name) for name in steps or names[: names.index(last) + 1]]
     kernels = [HostKernel(numpy_matmul)]
-    for one in wanted:
+    for one in dialects_called(dialects):
         for step in chosen:
             if one.name in step.dialects and (steps or step.suits(one.device(None, None))):
                 given = (parameters or {}).get((step.name, one.name), {})
                 kernels.append(one.build(step.name, **given))
+    if untimed := [str(k) for k in kernels if k.untimed]:
+        print(NO_SPEED.format(", ".join(untimed)))
     kernels = [k for k in kernels if not k.untimed]
     for k in kernels[1:]:  # all of them, before any takes its time
         k.refuse(*sizes(usual_size(kernels) if size is None else size))

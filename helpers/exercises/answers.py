@@ -1,4 +1,4 @@
-"""Many pages: is the reader's function right? `ask` tries it on cases that stand in the exercise's cell."""
+"""Many pages: is the reader's function right on the cases in the exercise's cell? Which wishes does an answer meet?"""
 
 import linecache
 import math
@@ -21,7 +21,24 @@ class Answer(Report):
     def __repr__(self):
         return f"✓ {self.subject} is right." if self else super().__repr__()
 
-    _repr_pretty_ = Report._repr_pretty_  # else IPython takes __repr__, since it stands here
+
+class Wishes(Report):
+    """The verdict on wishes, with a remark on each."""
+
+    def __repr__(self):
+        return "\n".join(self.remarks)
+
+
+def judge_wishes(wishes: dict[str, bool | None]) -> Report:
+    """Say which wishes are met. Returns a `Report`, true when all are.
+
+    `wishes`: {what is wished: whether it is met, or None where there is no answer yet}.
+    """
+    signs = {True: "✓", False: "✗", None: "…"}
+    remarks = tuple(f"{signs[met]} {wish}" for wish, met in wishes.items())
+    unmet = [Finding("not met", wish) for wish, met in wishes.items() if signs[met] == "✗"]
+    unmet += [Finding("not yet", wish) for wish, met in wishes.items() if met is None]
+    return Wishes("wishes", tuple(unmet), len(wishes), remarks=remarks)
 
 
 def ask(function: Callable, cases: dict) -> Report:

@@ -25,8 +25,6 @@ class MissesTheIdea(Report):
         text = f"✗ {self.subject} computes the right C, but misses the idea."
         return text + super().__repr__().removeprefix(f"✗ {self.subject} is wrong.")
 
-    _repr_pretty_ = Report._repr_pretty_  # else IPython takes __repr__, since it stands here
-
 
 def right(k: Kernel, shape: tuple = (), what: str = "") -> Report:
     """Check a kernel, and that it is right at one more shape (M, N, K), if one is given. Returns a `Report`.

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from .. import language
+from .. import files, language
 from .findings import Finding, Kind, sentences
 
 # For pages, which are texts.
@@ -58,8 +58,17 @@ class Report:
         shown = [in_chinese(*line) if language.NOW[0] == language.CHINESE else line[1] for line in self.lines()]
         return "\n".join(wrapped(line) for text in shown for line in text.splitlines())
 
-    def _repr_pretty_(self, printer, cycle):
-        printer.text(str(self))
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        """What a notebook stores: the text as it is shown, and the verdict as data, in English whatever is shown."""
+        first = self.findings[0] if self.findings else None
+        data = {
+            "subject": self.subject,
+            "right": bool(self),
+            "tried": first is None or first.kind != "not yet",
+            "findings": [one.kind for one in self.findings],
+            "said": f"{first.kind}: {first.message}" if first else "",
+        }
+        return {"text/plain": str(self), files.VERDICT: data}
 
 
 # How a verdict begins that is no plain cross.

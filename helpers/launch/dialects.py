@@ -3,7 +3,8 @@
 import importlib
 from collections.abc import Iterable
 
-from ..arguments import some, told
+from ..arguments import some
+from ..names import named
 from .resolve import Dialect
 
 DIALECTS = "CUDA", "OpenCL"
@@ -14,10 +15,8 @@ def dialect(name: str) -> Dialect:
 
     Its module is loaded then, since the other's package may be broken. Raises `needs.Missing` where its own is.
     """
-    found = [one for one in DIALECTS if isinstance(name, str) and one.lower() == name.lower()]
-    if not found:
-        raise ValueError(f"there is no dialect {told(name)}; there are: {', '.join(DIALECTS)}.")
-    return getattr(importlib.import_module(f".{found[0].lower()}", __package__), found[0].upper())
+    name = named(name, DIALECTS, "dialect")
+    return getattr(importlib.import_module(f".{name.lower()}", __package__), name.upper())
 
 
 def dialects(names: str | Iterable[str] | None) -> list[Dialect]:

@@ -12,7 +12,6 @@ from .contestant import Contestant
 from .operands import GUARD, OnDevice, as_placed, refuse_another_shape, refuse_beyond_host
 
 OCLGRIND_LIMIT = 128**3  # multiply-adds that Oclgrind does in some seconds
-BUILT = {}  # {(source, *options): binary} of what another process has built for this one, on the same device
 
 
 class Kernel(Contestant):
@@ -54,10 +53,6 @@ class Kernel(Contestant):
         refuse_another_shape(X, over)
         on.write(over.memory, X)
         return over
-
-    def binary(self) -> dict:
-        """{what the driver built it from: what came of it}, for another process; {} where that need not be kept."""
-        return {}
 
     def grid(self, M: int, N: int) -> tuple[int, int]:
         """Blocks along (x, y) for a C of M x N."""

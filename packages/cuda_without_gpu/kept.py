@@ -6,19 +6,16 @@ import hashlib
 import importlib.metadata
 import os
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
+
+import platformdirs
 
 
 def folder() -> Path:
     """Where it is kept; CUDA_WITHOUT_GPU_CACHE names another folder."""
-    if chosen := os.environ.get("CUDA_WITHOUT_GPU_CACHE"):
-        return Path(chosen)
-    usual = {"win32": os.environ.get("LOCALAPPDATA"), "darwin": Path.home() / "Library/Caches"}
-    return Path(
-        usual.get(sys.platform) or os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache", "cuda_without_gpu"
-    )
+    chosen = os.environ.get("CUDA_WITHOUT_GPU_CACHE")
+    return Path(chosen) if chosen else platformdirs.user_cache_path("cuda_without_gpu", appauthor=False)
 
 
 def kept(key: str, make: Callable[[], bytes]) -> bytes:

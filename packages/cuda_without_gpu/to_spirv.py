@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 
+import llvmlite
 import llvmlite.binding as llvm
 
 from . import emit_spirv
@@ -25,8 +26,6 @@ def refuse_old_llvm() -> None:
     try:
         emit_spirv.target_machine(emit_spirv.TRIPLE)
     except RuntimeError:
-        import llvmlite
-
         raise NotNative(f"llvmlite {llvmlite.__version__} has no back end for SPIR-V; 0.45 and later have") from None
 
 

@@ -307,10 +307,13 @@ class Launch:
                 if (self.changes, len(waiting)) == before:
                     break
         if state != "over":
+            came = sum(np.count_nonzero(some.waits_for_blocks()) for some in waiting)
             for some in waiting:
                 for number, lanes in some.aside.items():
-                    text = f"{some.who(lanes[0])} goes round here for ever: nothing changes any more"
-                    self.find("hang", number, text, lanes.size)
+                    kind, text = "hang", f"{some.who(lanes[0])} goes round here for ever: nothing changes any more"
+                    if some.of_grid_sync(number):
+                        kind, text = "divergent barrier", f"only {came} of the {self.blocks.size} blocks come here"
+                    self.find(kind, number, text, lanes.size)
         return self.result()
 
     def go_on(self, waiting, last):

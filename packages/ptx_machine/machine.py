@@ -39,6 +39,7 @@ DIRECTLY = {  # functions that can put their result in its place themselves
     operator.xor: np.bitwise_xor,
 }
 BARRIERS = 16  # of a block
+EVERYONE = 0xFFFFFFFF  # the mask of all of a warp
 TIMES = 4  # that lanes come back, until what they held is looked at no more
 BESIDE = 100  # threads side by side, for which an instruction takes twice as long as for one, about
 A_PRINT = 6  # instructions, for as long as which a thread prints, about
@@ -447,6 +448,10 @@ class Blocks:
                 self.launch.find("divergent barrier", number, text, lanes.size)
                 self.arrive(self.ready, number + 1, lanes)
                 return True
+            if (waits := self.waits_for_blocks()).any():  # its barrier is of `grid.sync()`, and nobody is missing there
+                full = ~waits[self.block_of[lanes]]
+                if not full.any():
+                    return False
             if named:
                 self.look_for_missing_named()
         passing, now = self.waiting, self.launch.tick(min(self.waiting))
@@ -461,7 +466,7 @@ class Blocks:
         if named:
             self.pass_named(lanes, now)
         else:
-            if len(passing) > 1 or lanes.size < self.staying:
+            if len(passing) > 1 or lanes.size < self.staying or any(map(self.of_grid_sync, passing)):
                 self.look_for_missing(passing)
             if lanes.size == self.staying:
                 self.notes.forget_loads()
@@ -474,17 +479,29 @@ class Blocks:
         self.pass_by(passing)
         return True
 
+    def waits_for_blocks(self):
+        """Which of these blocks wait in `grid.sync()` for blocks that do not come; bool (blocks,)."""
+        waits = np.zeros(self.blocks.size, bool)
+        for number, lanes in self.aside.items():
+            waits[self.block_of[lanes]] |= self.of_grid_sync(number)
+        return waits
+
+    def of_grid_sync(self, number):
+        """Whether an instruction is one of what `grid.sync()` calls, which `linking` puts in the place of the call."""
+        return "cudaCGSynchronize" in self.operations[number].instruction.text
+
     def look_for_missing(self, passing):
         """Find threads that stay away from a barrier, and those of a block that wait at different ones.
 
-        A thread that has left is not waited for. passing: {instruction: lanes}
+        A thread that has left is not waited for, but in `grid.sync()`. passing: {instruction: lanes}
         """
         alive = self.how_many_stay()
         here = {
             number: np.bincount(self.block_of[lanes], minlength=self.blocks.size) for number, lanes in passing.items()
         }
         for number, many in here.items():
-            short = np.flatnonzero((many > 0) & (many < alive))
+            wanted = np.full_like(alive, self.launch.threads) if self.of_grid_sync(number) else alive
+            short = np.flatnonzero((many > 0) & (many < wanted))
             if not short.size:
                 continue
             block = short[0]
@@ -494,7 +511,7 @@ class Blocks:
                 if at != number and other[block]
             ]
             name = f"block {self.spell_block(block)}"
-            text = f"only {many[block]} of the {alive[block]} threads of {name} reach this barrier"
+            text = f"only {many[block]} of the {wanted[block]} threads of {name} reach this barrier"
             lanes = passing[number][self.block_of[passing[number]] == block]
             came = self.launch.access(self.operations[number], self.threads[lanes], self.rounds[lanes], "", "barrier")
             self.launch.find("divergent barrier", number, "; ".join([text, *elsewhere]), short.size, accesses=(came,))
@@ -517,8 +534,9 @@ class Blocks:
                 stack = self.stacks.setdefault(
                     (depth[1], bits, int(level)), np.zeros((rows.size, self.lanes), f"u{max(1, bits // 8)}")
                 )
-                kept = self.registers["pred" if bits == 1 else f"u{bits}"]
-                stack[:, some] = kept[rows[:, None], some]
+                kept = self.registers["pred" if bits == 1 else f"u{bits}"][rows[:, None], some]
+                self.launch.changes += not np.array_equal(stack[:, some], kept)  # a stack is memory, too
+                stack[:, some] = kept
             back = self.stacks.setdefault((depth[1], "back", int(level)), np.zeros(self.lanes, np.int64))
             back[some] = op.target
         return lanes
@@ -554,6 +572,13 @@ class Blocks:
     def meet(self, op, number, lanes):
         """What threads of a warp do together: they wait for those that its mask names and that have not left."""
         doing = self.guarded(op, lanes)
+        if isinstance(op.mask, tuple) or op.mask != EVERYONE:
+            mask = self.full(op.mask, doing, self.index(doing))
+            outside = mask >> (self.slots[doing] % WARP).astype(mask.dtype) & 1 == 0
+            if outside.any():
+                first = np.argmax(outside)
+                text = f"{self.who(doing[first])} takes part with a mask in which it is not, {mask[first]:#x}"
+                self.launch.find("error", number, text, np.count_nonzero(outside))
         here = self.merged(self.meeting.pop(number), doing) if number in self.meeting else doing
         aligned = "aligned" in op.instruction.name  # for all threads of a warp
         if here.size == self.warps * WARP:

@@ -71,7 +71,7 @@ class Memory:
         number = np.maximum(np.searchsorted(addresses, address, "right") - 1, 0)
         offset, size = address - addresses[number], sizes[number]  # huge for an address below the first
         inside = (offset < size) & (offset + np.uint64(width) <= size)
-        return np.where(inside, offset.view(np.int64) + self.first[number], 0), inside
+        return np.where(inside, offset.view(np.int64) + self.first[number], 0), None if inside.all() else inside
 
     def lead_nowhere(self, place, inside):
         """Let the accesses outside of every array touch bytes that nobody else uses, and that hold no number."""

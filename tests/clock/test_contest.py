@@ -80,9 +80,10 @@ def test_numpy_is_timed_and_then_each_rung_up_to_a_step_at_that_size(calls):
     assert [t.step for t in timings] == names
 
 
-def test_a_ladder_has_rungs_of_both_dialects_where_something_times_them(no_spirv, monkeypatch):
+def test_a_ladder_has_rungs_of_both_dialects_where_something_times_them(no_spirv, monkeypatch, capsys):
     asked = dict(steps=["naive"], size=8)
     assert [str(k) for k in ladder_kernels(**asked)] == ["numpy_matmul", "naive (OpenCL)"]
+    assert capsys.readouterr().out.startswith("not timed, on the PTX machine: naive (CUDA). ")
     monkeypatch.undo()
     assert [str(k) for k in ladder_kernels(**asked)] == ["numpy_matmul", "naive (CUDA)", "naive (OpenCL)"]
 

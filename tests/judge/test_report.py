@@ -1,6 +1,5 @@
 """What a verdict says."""
 
-from IPython.lib.pretty import pretty
 
 from helpers import language
 from helpers.judge import Finding, Kind, Report
@@ -63,7 +62,7 @@ def test_on_a_page_no_line_is_longer_than_its_width_and_none_breaks_in_a_word():
     sentence = " ".join(f"word-{n}" for n in range(40))
     code = "call(" + ", ".join(f"x[{n}, {n + 1}]" for n in range(20)) + ")"
     found = Report("a kernel", (Finding("race", sentence, (1,)),), code)
-    for shown in (str(found), f"{found}", pretty(found)):
+    for shown in (str(found), f"{found}", found._repr_mimebundle_()["text/plain"]):
         head, *lines = shown.splitlines()
         assert head == "✗ a kernel is wrong." and len(lines) > 3
         assert all(len(line) <= WIDTH for line in lines)

@@ -87,7 +87,7 @@ def test_without_a_gpu_it_runs_compiled_and_says_so():
     assert k.device is devices.PTX_MACHINE and k.untimed and k.inputs == "tf32"
     assert "compiled, and run on the PTX machine>" in repr(k)
     assert str(k) == "matrix_units (CUDA, tf32)"
-    with pytest.raises(ValueError, match=r"^matrix_units \(CUDA, tf32\) runs on the PTX machine"):
+    with pytest.raises(ValueError, match=r"^not timed, on the PTX machine: matrix_units \(CUDA, tf32\)\."):
         measure(k, 64)
     assert streamed(k, 10**7).inputs == "tf32"
     assert check(streamed(k, 10**6), [(70, 40, 33)])

@@ -21,7 +21,7 @@ from ..launch.on_ptx import ARGUMENTS, EXAMPLE, run_arrays
 from ..sandbox import Job, in_child, source_line
 from .in_time import limited, stopped
 from .kernels import KernelProduct
-from .touched import FLOAT, at_barrier, outside_on_ptx, race_on_ptx
+from .touched import FLOAT, Launched, outside_on_ptx, race_on_ptx
 
 # What may be spent, in `cost`: about 0.1 s of computing a million, watched, and half of that as a GPU gets it.
 WATCH_FOR, RUN_FOR, LARGE = 10_000_000, 20_000_000, 6_000_000
@@ -166,8 +166,8 @@ class OnPtx(CudaProduct):
         if done.findings:
             left = self.who_left(A, B) if {one.kind for one in done.findings} <= MISSING else []
             clearest = sorted(done.findings, key=lambda one: CLEAREST.get(one.kind, 1))
-            shapes = dict(zip(ARGUMENTS, (one.shape for one in done.arrays), strict=True))
-            located = [self.located(one, shapes) for one in clearest if one.kind != "out of time"]
+            launched = self.launched(done)
+            located = [self.located(one, launched) for one in clearest if one.kind != "out of time"]
             raise Wrong(*whole_row(self.k), *left, *one_a_line(located))
         if amiss and done.arrays[2].any() and (found := whole_row(self.k) or self.who_left(A, B)):
             raise Wrong(*found)
@@ -216,38 +216,42 @@ class OnPtx(CudaProduct):
 
         A GPU does not wait for threads that have ended; what they should have staged is missing all the same.
         """
-        threads, grid = self.block[0] * self.block[1], self.k.grid(A.shape[0], B.shape[1])
+        threads, (across, _) = self.block[0] * self.block[1], self.k.grid(A.shape[0], B.shape[1])
         for access in self.run(A, B, trace=True).trace:
             blocks, came = np.unique(access.blocks, return_counts=True)
             if access.act == "barrier" and (came < threads).any():
                 few = int(np.argmax(came < threads))
-                values = dict(came=came[few], threads=threads) | at_barrier(access, blocks[few], self.block, grid)
+                values = dict(
+                    came=came[few], threads=threads, block=f"({blocks[few] % across}, {blocks[few] // across})"
+                )
                 lines = (source_line(self.k, access.source),) if access.source else ()
                 return [Finding(Kind.DIVERGENT, "who_left", lines, values)]
         return []
 
-    def located(self, finding: ptx_machine.Finding, shapes: dict) -> Finding:
-        """What the PTX machine found, with lines and names of k.source: of a race both, the earlier access first.
-
-        `shapes`: of A, B and C, by name.
-        """
+    def located(self, finding: ptx_machine.Finding, launched: Launched) -> Finding:
+        """What the PTX machine found, with lines and names of k.source: of a race both, the earlier access first."""
         k, kind = self.k, Kind(finding.kind)
         lines = dict.fromkeys(line for line in (finding.other_source, finding.source) if line)
         named = tuple(source_line(k, line) for line in lines)
-        arrays = {name: (name, shape, FLOAT) for name, shape in shapes.items()} | to_ptx.shared_arrays(self.compiled)
-        grid = k.grid(*shapes["C"])
         if kind == Kind.RACE and finding.accesses:
-            return race_on_ptx(finding, arrays, k.block, grid, named)
+            return race_on_ptx(finding, launched, named)
         if kind == Kind.OUT_OF_BOUNDS:
-            return outside_on_ptx(finding, arrays, k.block, grid, named)
+            return outside_on_ptx(finding, launched, named)
         message = re.sub(r" at line \d+ of the PTX( \(line \d+ of the source\))?", "", finding.message)
         message = message.partition("; if it only takes long")[0]  # a right kernel of these sizes takes a few seconds
-        for name, (own, *_) in arrays.items():
-            message = re.sub(rf"\b{name}\b", own, message)
         if kind == Kind.HANG and not named and len(mentions(k, r"^\s*while\b")) == 1:
             named = mentions(k, r"^\s*while\b")  # of a loop that changes nothing LLVM leaves no line
-        values = [at_barrier(one, one.blocks[0], k.block, grid) for one in finding.accesses]
-        return Finding(kind, message, named, *values)
+        return Finding(kind, to_ptx.with_names_of_source(self.compiled, message), named)
+
+    def launched(self, done: ptx_machine.Run) -> Launched:
+        """What was launched, by names of k.source where it has them."""
+        arrays = {name: (name, array.shape, FLOAT) for name, array in zip(ARGUMENTS, done.arrays, strict=True)}
+        arrays |= to_ptx.shared_arrays(self.compiled)
+        for access in (access for one in done.findings for access in one.accesses):
+            (name,) = access.arrays
+            own = Finding("", "own_arrays") if name.startswith("__local_depot") else name
+            arrays.setdefault(name, (own, None, FLOAT))
+        return Launched(arrays, self.k.block, self.k.grid(*done.arrays[2].shape))
 
 
 def watch_there(job: Job, move: Callable, own: bool, source: str) -> Seen:

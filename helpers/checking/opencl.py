@@ -14,7 +14,7 @@ from ..judge.shapes import affordable
 from ..launch import Kernel
 from ..sandbox import Job, in_child, oclgrind_findings
 from .kernels import KernelProduct, without_comments
-from .touched import local_arrays, under_oclgrind
+from .touched import FLOAT, Launched, local_arrays, under_oclgrind
 
 QUICK, MOST = 40_000, 300_000  # products that Oclgrind does in a second or less of code as it was written, and in five
 SECONDS = 10  # of computing, for all that is watched, and for all that is multiplied
@@ -112,8 +112,10 @@ class UnderOclgrind(OpenCLProduct):
         C = super().multiply(A, B, fill)
         said = log.read_text(errors="replace") if log.is_file() else ""
         if found := oclgrind_findings(said, self.source):
-            arrays = {"A": A.shape, "B": B.shape, "C": C.shape} | local_arrays(self.source, self.k.parameters)
-            raise Wrong(*(under_oclgrind(one, arrays, self.block, self.k.grid(*C.shape)) for one in found))
+            arrays = {name: (name, array.shape, FLOAT) for name, array in (("A", A), ("B", B), ("C", C))}
+            arrays |= local_arrays(self.source, self.k.parameters)
+            launched = Launched(arrays, self.block, self.k.grid(*C.shape), "item")
+            raise Wrong(*(under_oclgrind(one, launched) for one in found))
         return C
 
     def watch(self, shapes, at_least=1):

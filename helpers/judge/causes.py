@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .findings import Finding, Kind
+from .findings import Drawn, Finding, Kind
 from .product import Product, Shape
 from .reference import drawn, error_bound, held, wrong_elements
 
@@ -59,13 +59,11 @@ class Launch:
         return {"shape": spelled((*self.C.shape, self.K)), "row": row, "col": col, "K": self.K}
 
     @property
-    def drawn(self) -> dict:
-        """Where C holds NaN, by the numbers of elements, as values of a picture; {} for a large C."""
-        if self.C.size > DRAWN:
-            return {}
+    def drawn(self) -> Drawn | None:
+        """Where C holds NaN; None for a large C."""
         numbers = tuple(np.flatnonzero(self.holes).tolist())
-        values = dict(array="C", array_shape=self.C.shape, numbers=numbers, count=len(numbers), all=self.C.size)
-        return values | {"drawn": "drawn_holes"}
+        caption = Finding("", "drawn_holes", values={"count": len(numbers), "all": self.C.size})
+        return Drawn((caption,), "C", self.C.shape, numbers) if self.C.size <= DRAWN else None
 
     def holds(self, A: np.ndarray, B: np.ndarray) -> bool:
         """Whether C is the product of these two, in place of its own A and B."""
@@ -128,18 +126,17 @@ def holes(product, wrong, right):
     if not with_holes:
         return None
     last = with_holes[-1]
-    where = last.where | last.drawn
     if np.isnan(product.multiply(last.A, last.B, 0)).any():
         found = product.of_nan()
         return Finding(found.kind, found.key, values=last.where)
     turned = product.turned()
     if turned and all(again(turned, r.A, r.B) for r in wrong):
-        return Finding(Kind.SWAPPED, "x_and_y_swapped", values=where)
+        return Finding(Kind.SWAPPED, "x_and_y_swapped", values=last.where, drawn=last.drawn)
     if any((r.wrong & ~r.holes).any() for r in wrong):
-        return Finding(Kind.WRONG_INDEX, "holes_and_wrong", values=where)
+        return Finding(Kind.WRONG_INDEX, "holes_and_wrong", values=last.where, drawn=last.drawn)
     if all((r.holes != np.eye(*r.C.shape, dtype=bool)).all() for r in wrong):
-        return Finding(Kind.UNWRITTEN, "only_the_diagonal", values=where)
-    return Finding(Kind.UNWRITTEN, f"unwritten_{place(product, with_holes)}", values=where)
+        return Finding(Kind.UNWRITTEN, "only_the_diagonal", values=last.where, drawn=last.drawn)
+    return Finding(Kind.UNWRITTEN, f"unwritten_{place(product, with_holes)}", values=last.where, drawn=last.drawn)
 
 
 def place(product, launches):

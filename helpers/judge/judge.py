@@ -50,7 +50,7 @@ def elsewhere(product: Product, seen: Seen) -> list[Finding]:
     if product.large() and not Kind(first.kind).by_numbers:
         return [replace(first, key="with_sizes", values=values), *others]
     own = product.natively([watched(product.tile)]).findings if product.large() else []
-    return own or [Finding(Kind.OTHER_SIZES, "other_sizes", first.lines, values)]
+    return own or [Finding(Kind.OTHER_SIZES, "other_sizes", first.lines, values, first.drawn)]
 
 
 def in_stages(product: Product, stages: list[list[Shape]]) -> Seen:

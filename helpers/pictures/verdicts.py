@@ -1,8 +1,8 @@
-"""What a verdict found, drawn from the values of its finding: the array, the element, and who touches it."""
+"""What a verdict found, drawn: an array, the elements that it is about, and who touches them."""
 
 import math
+from collections.abc import Callable
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import ConnectionPatch
@@ -12,10 +12,9 @@ from ptx_machine import WARP
 from .. import language
 from ..judge import Finding, Report
 from ..judge.report import SHOWN
-from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, CELLS, FAULT, INK, PAPER, PEER, Picture, look, outline, panel, tint
+from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, FAULT, INK, PAPER, PEER, Picture, look, outline, panel, tint
 
-ROWS, COLUMNS = 40, 48  # of an array that are drawn, at most
-OWN, OTHERS = 6, 12  # rows of an array, and beyond its end, that are drawn at most where what lies there is touched
+MOST = 64  # rows and columns of an array that are drawn, at most
 COLOURS = {"A": A_COLOUR, "B": B_COLOUR, "C": C_COLOUR}  # As and Bs, too
 LIGHT, STRONG = 0.4, 0.8  # shares of a colour
 WIDE = 88  # signs of a caption's line
@@ -28,120 +27,72 @@ def show_verdict(report: Report) -> None:
     """
     from IPython.display import display
 
-    picture = next(filter(None, map(picture_finding, report.findings[:SHOWN])), None)
+    picture = next((picture_finding(one) for one in report.findings[:SHOWN] if one.drawn), None)
     if picture is None:
         raise NotImplementedError
-    display({"text/plain": str(report)} | getattr(report, "_repr_mimebundle_", dict)(), raw=True)
+    display(report._repr_mimebundle_(), raw=True)
     display(picture)
 
 
 @look
-def picture_finding(finding: Finding) -> Picture | None:
-    """A race, an access out of bounds, a barrier that some do not reach, or what is never stored; None for others."""
-    values = finding.values
-    if "found" in values:  # at other sizes
-        return picture_finding(values["found"])
-    if "drawn" not in values or math.prod(values.get("grid", ())) > CELLS:
-        return None
+def picture_finding(finding: Finding) -> Picture:
+    """The array of a finding that is drawn, elements marked in it, and beside it who touches them."""
+    drawn = finding.drawn
     figure = Figure(figsize=(8.6, 3.9))
-    lines = draw_race(figure, values) if "other_thread" in values else draw_red(figure, values)
-    shown = [(line, colour) for text, colour in lines for line in language.wrapped(text, WIDE).splitlines()]
-    for number, (line, colour) in enumerate(reversed(shown)):
-        figure.text(0.5, 0.03 + 0.065 * number, line, color=colour, ha="center")
-    return Picture(figure, language.closed_up(" ".join(text for text, _ in lines)))
+    room = dict(left=0.06, right=0.94, top=0.88, bottom=0.2, wspace=0.25)
+    axes = figure.subplots(1, 2 if drawn.who else 1, squeeze=False, gridspec_kw=room, subplot_kw={"anchor": "N"})[0]
+    colour = COLOURS.get(drawn.array[0], PEER)
+    marked = dict.fromkeys(drawn.elements, tint(colour, STRONG) if drawn.reads else FAULT)
+    title = f"{drawn.array} ({' x '.join(f'{side:,}' for side in drawn.shape)})"
+    element_at = draw_cells(axes[-1], drawn.shape, marked, tint(colour, LIGHT), title, colour)
+    if drawn.who:
+        numbers = [y * drawn.sides[0] + x for x, y in drawn.touching]
+        arrows = dict(zip(numbers, zip((FAULT, INK), drawn.reads, strict=True), strict=False)) if drawn.reads else {}
+        touching = {n: tint(arrows[n][0], LIGHT) if arrows else FAULT for n in numbers}
+        thread_at = draw_cells(axes[0], drawn.sides[::-1], touching, PAPER, said(drawn.who))
+        for bend, (number, (ink, reads)) in enumerate(arrows.items()):
+            ends = thread_at(number), element_at(drawn.elements[0])
+            style = dict(arrowstyle="<|-" if reads else "-|>", connectionstyle=f"arc3,rad={0.25 - 0.15 * bend}")
+            arrow = dict(color=ink, linewidth=1.8, mutation_scale=16, **style)
+            figure.add_artist(ConnectionPatch(*ends, axes[0].transData, axes[-1].transData, **arrow))
+    captions = [said(one) for one in drawn.captions]
+    inks = (FAULT, INK) if drawn.reads else (INK,)
+    lines = [(line, ink) for text, ink in zip(captions, inks, strict=False) for line in wrapped(text)]
+    for number, (line, ink) in enumerate(reversed(lines)):
+        figure.text(0.5, 0.03 + 0.065 * number, line, color=ink, ha="center")
+    return Picture(figure, language.closed_up(" ".join(captions)))
 
 
-def draw_race(figure: Figure, values: dict) -> list:
-    """An element and the two threads that touch it; of different blocks, the blocks."""
-    who, array = panels(figure, 2)
-    same = values["block"] == values["other_block"]
-    one, sides, title = ("thread", "sides", "drawn_threads") if same else ("block", "grid", "drawn_grid")
-    later, earlier = values[one], values[f"other_{one}"]
-    colours = {earlier: tint(INK, LIGHT)} | {later: tint(FAULT, LIGHT)}
-    seat = draw_places(who, values[sides], colours, PAPER, said(title, values))
-    cell = draw_array(array, values, {values["number"]: tint(colour_of(values), STRONG)})
-    outline(array, *cell, 1, 1)
-    arrows = [(later, "does", FAULT, 0.25)]
-    if earlier != later:  # else of several threads only this one is known
-        arrows.append((earlier, "other_does", INK, 0.1))
-    for place, does, colour, bend in arrows:
-        ends = [(column + 0.5, row + 0.5) for row, column in (seat(place), cell)]
-        style = dict(arrowstyle="<|-" if values[does].key == "reads" else "-|>", connectionstyle=f"arc3,rad={bend}")
-        arrow = dict(color=colour, linewidth=1.8, mutation_scale=16, **style)
-        figure.add_artist(ConnectionPatch(*ends, who.transData, array.transData, **arrow))
-    key = "drawn_earlier" if earlier != later else "drawn_another"
-    return [(said("drawn_later", values), FAULT), (said(key, values), INK)]
-
-
-def draw_red(figure: Figure, values: dict) -> list:
-    """Which threads of a block, and which elements, are not as they should be: those in red."""
-    places, numbers = values.get("places", ()), values.get("numbers", ())
-    axes = panels(figure, bool(places) + bool(numbers))
-    if places:
-        green, title = tint(C_COLOUR, LIGHT), said("drawn_threads", values)
-        draw_places(axes[0], values["sides"], dict.fromkeys(places, FAULT), green, title)
-    if numbers:
-        draw_array(axes[-1], values, dict.fromkeys(numbers, FAULT))
-    return [(said(values["drawn"], values), INK)]
-
-
-def panels(figure: Figure, number: int) -> np.ndarray:
-    """Axes beside each other, above the place of the caption."""
-    room = dict(left=0.06, right=0.9, top=0.88, bottom=0.2, wspace=0.25)
-    return figure.subplots(1, number, squeeze=False, gridspec_kw=room, subplot_kw={"anchor": "N"})[0]
-
-
-def said(key: str, values: dict) -> str:
+def said(finding: Finding) -> str:
     """A sentence of the judge's in the language that was chosen."""
-    finding = Finding("", key, values=values)
-    text = finding.in_chinese if language.NOW[0] == language.CHINESE else finding.message
-    return text if text.startswith("and ") else text[0].upper() + text[1:]
+    return finding.in_chinese if language.NOW[0] == language.CHINESE else finding.message
 
 
-def colour_of(values: dict) -> str:
-    """An array's colour, by its name."""
-    return COLOURS.get(values["array"][0], PEER)
+def wrapped(text: str) -> list[str]:
+    """The lines of a caption."""
+    return language.wrapped(text, WIDE).splitlines()
 
 
-def draw_places(ax: Axes, sides: tuple, colours: dict, others: str, title: str):
-    """Draw all places (x, y) as cells, in rows of a warp where they are too many beside each other.
+def draw_cells(ax: Axes, shape: tuple, colours: dict, others: str, title: str, ink: str = INK) -> Callable:
+    """Draw an array as cells, or what of it lies around the first coloured one, a long single row in rows of a warp.
 
-    `colours`: {place: colour}; `others`: that of all others. Returns what tells the row and the column of a place.
+    `colours`: {number of an element: colour}, also of what lies outside of the array; `others`: that of all others.
+    Returns a function of a number: the middle (x, y) of its cell.
     """
-    x, y = sides
-    wide = x if max(sides) <= 2 * WARP else WARP
+    size = math.prod(shape)
+    wide = WARP if MOST < shape[-1] == size else shape[-1]
+    high, (row, column) = -(-size // wide), divmod(next(iter(colours)), wide)
+    rows = around(row, min(0, min(colours) // wide), max(high, max(colours) // wide + 1))
+    columns = around(column, 0, wide)
+    places = {(r - rows[0], c - columns[0]): r * wide + c for r in rows for c in columns}
+    cells = {at: colours.get(n, others) for at, n in places.items() if n in colours or 0 <= n < size}
+    panel(ax, len(rows), len(columns), cells, title, ink)
+    if own := [r for r in rows if 0 <= r < high]:
+        outline(ax, own[0] - rows[0], 0, len(own), len(columns), ink)
+    return lambda number: (number % wide - columns[0] + 0.5, number // wide - rows[0] + 0.5)
 
-    def seat(place):
-        return divmod(place[1] * x + place[0], wide)
 
-    cells = {divmod(number, wide): others for number in range(x * y)}
-    panel(ax, -(-x * y // wide), wide, cells | {seat(place): colours[place] for place in colours}, title)
-    return seat
-
-
-def draw_array(ax: Axes, values: dict, colours: dict) -> tuple:
-    """Draw the part of an array around the first of some elements. Returns the row and the column of that.
-
-    `colours`: {number of an element: colour}, also of what lies outside of the array.
-    """
-    shape, first, light = values["array_shape"], next(iter(colours)), tint(colour_of(values), LIGHT)
-    size, wide = math.prod(shape), shape[-1] if len(shape) > 1 else min(shape[0], WARP)
-    high, (row, column) = -(-size // wide), divmod(first, wide)
-    top = min(max(0, row - ROWS // 2), max(0, high - ROWS))
-    bottom, left = min(high, top + ROWS), min(max(0, column - COLUMNS // 2), max(0, wide - COLUMNS))
-    if first >= size:
-        top, bottom = max(0, high - OWN), min(max(colours) // wide + 1, high + OTHERS)
-    elif first < 0:
-        top, bottom = max(min(colours) // wide, -OTHERS), min(high, OWN)
-    right = min(wide, left + COLUMNS)
-    numbers = {(r - top, c - left): r * wide + c for r in range(top, bottom) for c in range(left, right)}
-    cells = {cell: colours.get(n, light) for cell, n in numbers.items() if n in colours or 0 <= n < size}
-    title = f"{values['array']} ({' x '.join(f'{side:,}' for side in shape)})"
-    panel(ax, bottom - top, right - left, cells, title, colour_of(values))
-    if top <= row < bottom:
-        label = f"{row}, {column}" if len(shape) > 1 else f"{first:,}"
-        ax.text(right - left + 0.2, row - top + 0.5, label, va="center", fontsize=11)  # arrows come from the left
-    if len(shape) > 1:
-        begins, ends = max(0, top), min(high, bottom)
-        outline(ax, begins - top, 0, ends - begins, right - left, colour_of(values))
-    return row - top, column - left
+def around(place: int, first: int, end: int) -> range:
+    """As many places as are drawn, from first to end, with that one in their middle where there is room."""
+    begins = max(first, min(place - MOST // 2, end - MOST))
+    return range(begins, min(end, begins + MOST))

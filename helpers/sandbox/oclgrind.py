@@ -54,10 +54,6 @@ def oclgrind_findings(log: str, source: str) -> list[Finding]:
     """
     findings = [of_report(report, source) for report in re.split(r"\n(?=\S)", log.lstrip())]
     once = {(f.kind, f.lines): f for f in reversed(findings) if f}
-    for one in findings:
-        first = once[one.kind, one.lines].values if one else {}
-        if first.get("array") and first is not one.values and one.values.get("array") == first["array"]:
-            first["offsets"] += one.values["offsets"]  # of what is out of bounds all is drawn
     if any(kind in FIRST for kind, _ in once):
         once = {key: f for key, f in once.items() if f.kind != Kind.UNSET}
     causes_first = [kind for _, kind, _ in REPORTS]
@@ -84,22 +80,22 @@ def of_report(report, source):
     does = Finding("", "writes" if "write" in first or "store" in report else "reads")
     where = Finding("", f"{memory[1]}_memory" if memory else "an_array")
     values = dict(does=does, where=where, first=first, name=own and own[1], line=lines[:1] and lines[0])
-    return Finding(kind, key, lines, values | {"other": lines[-1:] and lines[-1]} | touched(report, code))
+    return Finding(kind, key, lines, values | {"other": lines[-1:] and lines[-1], "touched": touched(report, code)})
 
 
 def touched(report, code):
-    """Which work-items touched which byte of which array, as values; {} where the report and the code do not say it."""
+    """The array that work-items touched, from which byte on, and for each its place, its group's, and what it does.
+
+    () where the report and the code do not say it.
+    """
     address = re.match(r".* address 0x\w*?(\w{12})\n", report)  # before these digits stands the buffer's number
     items = ITEM.findall(report)
     arrays = {array_at(code[int(line) - 1], int(column)) for *_, line, column in items if int(line) <= len(code)}
     if not address or len(arrays) != 1 or arrays == {""}:
-        return {}
-    values = {"array": arrays.pop(), "offsets": [int(address[1], 16)]}
-    for other, (x, y, across, down, llvm, line, _) in zip(("", "other_"), items, strict=False):
-        does = Finding("", "writes" if " store " in llvm else "changes" if "atomic" in llvm else "reads")
-        values |= {f"{other}thread": (int(x), int(y)), f"{other}block": (int(across), int(down))}
-        values |= {f"{other}at": int(line), f"{other}does": does}
-    return values
+        return ()
+    does = ["writes" if " store " in llvm else "changes" if "atomic" in llvm else "reads" for *_, llvm, _, _ in items]
+    places = [((int(x), int(y)), (int(across), int(down))) for x, y, across, down, *_ in items]
+    return (arrays.pop(), int(address[1], 16), *((*both, verb) for both, verb in zip(places, does, strict=True)))
 
 
 def array_at(text, column):

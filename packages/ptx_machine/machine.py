@@ -512,9 +512,7 @@ class Blocks:
             ]
             name = f"block {self.spell_block(block)}"
             text = f"only {many[block]} of the {wanted[block]} threads of {name} reach this barrier"
-            lanes = passing[number][self.block_of[passing[number]] == block]
-            came = self.launch.access(self.operations[number], self.threads[lanes], self.rounds[lanes], "", "barrier")
-            self.launch.find("divergent barrier", number, "; ".join([text, *elsewhere]), short.size, accesses=(came,))
+            self.launch.find("divergent barrier", number, "; ".join([text, *elsewhere]), short.size)
             return
 
     # ---------------------------------------------------------------- calls, clocks

@@ -131,7 +131,6 @@ def test_a_barrier_holds_a_block_until_all_have_come():
     assert divergent.message == (
         "only 60 of the 64 threads of block (0, 0) reach this barrier; 4 wait at line 30 of the PTX"
     )
-    assert [*divergent.accesses[0].threads] == [*range(60)] and divergent.accesses[0].act == "barrier"
     run, _, _ = by_hand(body.replace("st.shared.f32 [%rd5], %f1;", ""), threads=64)
     assert kinds(run) == {"uninitialised"} and np.isnan(run.arrays[1]).all()
 

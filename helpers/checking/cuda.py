@@ -13,7 +13,7 @@ from cuda_without_gpu import to_ptx
 from .. import devices, ladder
 from ..errors import KernelError, OutOfTime, in_our_words
 from ..judge import Finding, Kind, Seen, Wrong, examine, wrong_elements
-from ..judge.judge import in_stages
+from ..judge.moves import in_stages
 from ..judge.shapes import affordable, watched
 from ..launch import Kernel, numba_internals, refusals
 from ..launch.cuda_source import from_text
@@ -28,8 +28,6 @@ A_LAUNCH = 50_000  # of these, whatever it does
 SIDE_BY_SIDE = 3000  # threads, for which the machine takes twice as long as for one
 SECONDS = 40  # of computing, for all that is multiplied
 
-# An index of one number, a sum or a product.
-FLAT = re.compile(r"\b([ABC])\[(?:[^\[\],:]|\[\d\])*[*+](?:[^\[\],:]|\[\d\])*\]")
 # A store to a whole row: Numba fills it with the number.
 WHOLE_ROW = re.compile(r"^\s*C\[(?P<index>(?:[^\[\],:]|\[\d\])+)\] *[-+]?=(?!=)", re.MULTILINE)
 # How the PTX machine says where an access lies.
@@ -130,7 +128,9 @@ class OnPtx(CudaProduct):
     def compiled(self):
         """What Numba makes of it. Raises `Wrong` with what it refuses."""
         try:
-            return to_ptx.compiled_for(self.k.function, *EXAMPLE)
+            compiled = to_ptx.compiled_for(self.k.function, *EXAMPLE)
+            to_ptx.text_of(compiled, self.level)  # which knows how large its arrays may be
+            return compiled
         except Exception as error:  # Numba raises many kinds, each of which is about the kernel
             raise Wrong(refused(self.k, error)) from None
 
@@ -322,26 +322,9 @@ def whole_row(k: Kernel) -> list[Finding]:
 
 def refused(k: Kernel, error: BaseException) -> Finding:
     """What Numba's compiler refuses: what it means, what helps, and the line."""
-    said, lines = str(error), place_named(k, error)
-    if flat := FLAT.search(k.source) if "1d" in said else None:
-        text = f"{flat[1]} has two dimensions: write {flat[1]}[row, column], with a comma, where it says {flat[0]}"
-        return Finding(Kind.NOT_COMPILED, text, lines or mentions(k, re.escape(flat[0]))[:1])
-    words, where = refusals.meant(said)
-    return Finding(Kind.NOT_COMPILED, words, lines or (mentions(k, where)[:1] if where else ()))
-
-
-def place_named(k: Kernel, error: BaseException | None) -> tuple:
-    """The line of k.source that a complaint of Numba's names, as a tuple; () where it names none."""
-    file = numba_internals.plain_function(k.function).__code__.co_filename
-    while error is not None:
-        place = getattr(error, "loc", None)
-        if place is not None and place.filename == file:
-            return (source_line(k, place.line),)
-        named = re.findall(rf'{re.escape(file)}"?(?:, line | \()(\d+)', str(error))
-        if named:
-            return (source_line(k, int(named[0])),)
-        error = error.__cause__ or error.__context__
-    return ()
+    own = numba_internals.plain_function(k.function).__code__.co_filename
+    words, line = refusals.told(error, k.source, lambda file, line: source_line(k, line) if file == own else 0)
+    return Finding(Kind.NOT_COMPILED, words, (line,) if line else ())
 
 
 def mentions(k: Kernel, pattern: str) -> tuple:

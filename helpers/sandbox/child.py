@@ -122,7 +122,10 @@ def in_the_source(k: Contestant, finding: Finding) -> Finding:
     if FAR not in finding.message:
         return finding
     if k.dialect == "Python":
-        text = "The sizes and the buffers go to a kernel in its own order, and a buffer's size is in bytes"
+        if sized := lines_with(r"\bBuffer\(.*\.size\b", code):
+            text = "A buffer's size is in bytes, C.nbytes, and C.size counts elements"
+            return replace(finding, key=f"{finding.message}. {text}", lines=sized)
+        text = "The sizes and the buffers go to a kernel in its own order"
         return replace(finding, key=f"{finding.message}. {text}", lines=lines_with(r"\bint32\(", code))
     arrays = [name + sizes for line in code for name, sizes in re.findall(ARRAY, line)]
     if arrays:

@@ -44,8 +44,8 @@ def functions_of(name, value):
     for attribute in dict.fromkeys(key for one in ours for key in vars(one)):
         found = inspect.getattr_static(value, attribute)
         function = found.fget if isinstance(found, property) else getattr(found, "__func__", found)
-        made_by_typing = getattr(function, "__module__", "") == "typing"  # of a Protocol
-        if inspect.isfunction(function) and not made_by_typing and (attribute == "__init__" or not attribute.startswith("_")):
+        named = attribute == "__init__" or not attribute.startswith("_")
+        if inspect.isfunction(function) and named and function.__module__ != "typing":  # which makes a Protocol's
             yield f"{name}.{attribute}", function, not isinstance(found, staticmethod)
 
 

@@ -197,6 +197,12 @@ class OnPtx(CudaProduct):
         """Any that was chosen."""
         return True
 
+    def failure(self, error):
+        """What the PTX machine does not know is no fault of the kernel."""
+        if isinstance(error, KernelError):
+            raise error
+        return super().failure(error)
+
     def of_nan(self):
         """An access outside an array would have been seen."""
         return Finding(Kind.NOT_A_NUMBER, "not_a_number")

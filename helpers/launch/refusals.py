@@ -54,12 +54,6 @@ REMEDIES = (
         r"^\s*def ",
     ),
     Remedy(
-        r"cannot cache function",
-        "a kernel that came as text has no file to keep what is compiled beside: leave out cache=True",
-        "@cuda.jit(cache=True)\ndef kernel(A, B, C):\n    C[0, 0] = A[0, 0]",
-        r"cache",
-    ),
-    Remedy(
         r"array\(\w+, 1d, \w\)",
         "{array} has two dimensions: write {array}[row, column], with a comma",
         "C[0, 0] = A[2 * A.shape[1] + 1]",

@@ -425,8 +425,11 @@ def product(A, B, C):
         ("def build(BM):\n    pass\n", "must return the kernel.* it returns None"),
         ("x = 1\n", "exactly one kernel or one function that builds it, not 0"),
         ("@cuda.jit\ndef k(A, B, C):\n    pass\n", "line 1: NameError: name 'cuda' is not defined"),
-        (PRODUCT.format("(cache=True)"), r"line 3: a kernel that came as text has no file.*\n    @cuda\.jit\(cache"),
-        (PRODUCT.format('("void(float32[:], float32[:], float32[:])")'), r"line 6: Numba says: cannot index array\(float32, 1d, A\) with 2 indices"),
+        (PRODUCT.format("(cache=True)"), r"line 3: .*cannot cache function .*\n    @cuda\.jit\(cache"),
+        (
+            PRODUCT.format('("void(float32[:], float32[:], float32[:])")'),
+            r"line 6: .*cannot index array.* with 2 indices",
+        ),
         ("__global__ void mm(float *A) { A[0] = 1; }", "line 1: this is C: cuda_kernel takes Python"),
         (PRODUCT.format("") + PRODUCT.format("").replace("product", "other"), "not 2: product, other. A function that"),
         (PRODUCT.format("(device=True)"), "product is called, not launched"),

@@ -44,7 +44,7 @@ def by_hand(old="", new=""):
         ("np.int32(N), np.int32(K)", "np.int32(2**30), np.int32(K)", (7,), "buffers go to a kernel in its own order"),
         ("C.nbytes", "C.size", (5, 8), "size is in bytes, C.nbytes, and C.size counts elements"),
         (", hostbuf=X", "", (4,), "COPY_HOST_PTR takes the numbers from hostbuf=, as in cl.Buffer("),
-        ("hostbuf=X", "X", (4,), "TypeError: __init__(): incompatible function arguments. The array that fills a buffer"),
+        ("hostbuf=X", "X", (4,), "TypeError: __init__(): incompatible function arguments. The array"),
         ("np.int32(M)", "M", (7,), "whole numbers as np.int32(M)"),
     ],
 )

@@ -18,7 +18,7 @@ from .findings import Finding
 from .inside import DOING
 from .job import BUILDING, Job, packed, portable, text_of
 from .oclgrind import OCLGRIND, oclgrind_environment
-from .process import end, start, wait_patiently
+from .process import end, start, start_server, wait_patiently
 
 SECONDS = 60  # of computing
 OUT_OF_TIME = getattr(signal, "SIGXCPU", 0)  # ends a child that has computed too long on one thing
@@ -90,6 +90,11 @@ def in_child(
         finally:
             end(process)
         return outcome_of(k, folder, process.exitcode if in_time else None, seconds, bool(oclgrind))
+
+
+def prepare(module: str) -> None:
+    """Begin what a first child waits for, while this process does something else; `module`: of the child's task."""
+    start_server(child_environment(compiler=False), module)
 
 
 def outcome_of(k, folder, status, seconds, oclgrind):

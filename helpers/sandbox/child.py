@@ -84,7 +84,7 @@ def in_child(
         if oclgrind:
             environment |= oclgrind_environment(oclgrind, folder, k.device, oclgrind_options)
             environment[devices.PROVED_ABOVE] = OCLGRIND  # who cannot run it tries the kernel on its own device
-        process = start(folder, environment, task.__module__, packed(job))
+        process = start(folder, environment, task.__module__, packed(job), seconds)
         try:
             in_time = wait_patiently(process, seconds, f"{k} in a child process")
         finally:

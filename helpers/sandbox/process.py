@@ -29,12 +29,12 @@ LOOK = 0.25  # seconds between two looks at how a child is doing
 STILL = 60  # seconds that a child may go without computing: on a busy machine it waits its turn
 
 
-def start(folder, environment: dict, module: str, packed: bytes):
-    """A child process that does the packed job in that folder; `module`: of its task. Returns a `multiprocessing` one.
+def start(folder, environment: dict, module: str, packed: bytes, seconds: float):
+    """A child process that does the packed job in that folder, in so many seconds; `module`: of its task.
 
     A learner's script need not have `if __name__ == "__main__"`: the child has nobody for `__main__`.
     """
-    process = CONTEXT.Process(target=run, args=(folder, environment, [*sys.path], packed))
+    process = CONTEXT.Process(target=run, args=(folder, environment, [*sys.path], packed, seconds))
     ask = server(environment, module).connect_to_new_process
     with as_a_child_is_started(environment), changed(vars(forkserver), {"connect_to_new_process": ask}):
         process.start()

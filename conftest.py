@@ -16,6 +16,7 @@ os.environ.pop("LC_ALL", None)
 os.environ["LC_MESSAGES"] = "C"  # doctor speaks English here, whatever its user does
 
 from helpers import devices, needs
+from helpers.checking import run_check
 from helpers.clock import limits, timing
 
 CLOCK = Path(__file__).parent / "tests" / "clock"
@@ -40,6 +41,12 @@ def brief_clock(request, monkeypatch):
                 monkeypatch.setattr(module, name, seconds)
 
 
+@pytest.fixture(autouse=True)
+def no_kept_verdicts(monkeypatch):
+    """A test that changes what there is here hears of no verdict from before."""
+    monkeypatch.setattr(run_check, "KEPT", {})
+
+
 @pytest.fixture
 def no_spirv(monkeypatch):
     """CUDA kernels meet what they do where no OpenCL device takes SPIR-V: the PTX machine."""
@@ -51,8 +58,6 @@ def pytest_runtest_setup(item):
     """A page measures for a moment only, too, from the cell on that follows the one which loads the clock."""
     if hasattr(item, "cell"):  # nbval's
         item.parent.kernel.kc.execute(BRIEF_IN_A_PAGE, silent=True)
-
-
 
 
 def pytest_terminal_summary(terminalreporter, config):

@@ -4,16 +4,18 @@ import functools
 import re
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 import numpy as np
 
 import ptx_machine
-from cuda_without_gpu import to_ptx
+from cuda_without_gpu import NotNative, to_ptx
+from cuda_without_gpu.native import NativeKernel
 
 from .. import devices, ladder
 from ..errors import KernelError, OutOfTime, in_our_words
 from ..judge import Finding, Kind, Seen, Wrong, examine, wrong_elements
-from ..judge.judge import in_stages
+from ..judge.moves import in_stages
 from ..judge.shapes import affordable, watched
 from ..launch import Kernel, numba_internals, refusals
 from ..launch.cuda_source import from_text
@@ -29,8 +31,6 @@ A_LAUNCH = 50_000  # of these, whatever it does
 SIDE_BY_SIDE = 3000  # threads, for which the machine takes twice as long as for one
 SECONDS = 40  # of computing, for all that is multiplied
 
-# An index of one number, a sum or a product.
-FLAT = re.compile(r"\b([ABC])\[(?:[^\[\],:]|\[\d\])*[*+](?:[^\[\],:]|\[\d\])*\]")
 # A store to a whole row: Numba fills it with the number.
 WHOLE_ROW = re.compile(r"^\s*C\[(?P<index>(?:[^\[\],:]|\[\d\])+)\] *[-+]?=(?!=)", re.MULTILINE)
 # Races come of an index that is too large; that a load finds nothing comes of a race.
@@ -94,9 +94,13 @@ class CudaProduct(KernelProduct):
         if not devices.compiling():
             return in_stages(self, stages)
         if self.k.runs_natively and not self.k.untimed:
-            outcome = in_child(self.k, multiply_there, SECONDS, stages=stages)
-            if outcome.value != "not native":
-                return outcome.value or Seen(outcome.findings)
+            from ..launch.natively import native_code  # pyopencl may be broken where nothing runs natively
+
+            with suppress(NotNative):
+                code = native_code(self.k)
+                outcome = in_child(self.k, multiply_there, SECONDS, stages=stages, code=code)
+                if outcome.value != "not native":
+                    return outcome.value or Seen(outcome.findings)
             self.k.compile()  # for the PTX machine, then
         there = OnPtx(self.k, to_ptx.COUNTED)
         note = Finding("", "on_the_PTX_machine")
@@ -122,7 +126,9 @@ class OnPtx(CudaProduct):
     def compiled(self):
         """What Numba makes of it. Raises `Wrong` with what it refuses."""
         try:
-            return to_ptx.compiled_for(self.k.function, *EXAMPLE)
+            compiled = to_ptx.compiled_for(self.k.function, *EXAMPLE)
+            to_ptx.text_of(compiled, self.level)  # which knows how large its arrays may be
+            return compiled
         except Exception as error:  # Numba raises many kinds, each of which is about the kernel
             raise Wrong(refused(self.k, error)) from None
 
@@ -186,6 +192,12 @@ class OnPtx(CudaProduct):
     def takes(self, shape):
         """Any that was chosen."""
         return True
+
+    def failure(self, error):
+        """What the PTX machine does not know is no fault of the kernel."""
+        if isinstance(error, KernelError):
+            raise error
+        return super().failure(error)
 
     def of_nan(self):
         """An access outside an array would have been seen."""
@@ -261,22 +273,24 @@ def watch_there(job: Job, move: Callable, own: bool, source: str) -> Seen:
     return CudaProduct(k).seen(move)
 
 
-def multiply_there(job: Job, stages: list) -> Seen | str:
-    """In the child: what `in_stages` finds natively; "not native" where only the PTX machine runs the kernel."""
-    k = job.build()
-    k.compile()
-    if k.untimed:
-        return "not native"
+def multiply_there(job: Job, stages: list, code: NativeKernel) -> Seen | str:
+    """In the child: what `in_stages` finds natively; "not native" where the device does not take the kernel's code."""
+
+    from ..launch.natively import native_launcher
+
+    def built(*options):
+        k = job.build()
+        k.native, k.build_seconds = native_launcher(k, code, *options), 0.0
+        return k
 
     class There(CudaProduct):
         def unoptimised(self):
-            from ..launch.natively import native_launcher
+            return CudaProduct(built("-cl-opt-disable"))
 
-            plain = job.build()
-            plain.native, plain.build_seconds = native_launcher(plain, "-cl-opt-disable"), 0.0
-            return CudaProduct(plain)
-
-    return in_stages(There(k), stages)
+    try:
+        return in_stages(There(built()), stages)
+    except NotNative:
+        return "not native"
 
 
 def at_limit(run: ptx_machine.Run) -> bool:
@@ -305,26 +319,9 @@ def whole_row(k: Kernel) -> list[Finding]:
 
 def refused(k: Kernel, error: BaseException) -> Finding:
     """What Numba's compiler refuses: what it means, what helps, and the line."""
-    said, lines = str(error), place_named(k, error)
-    if flat := FLAT.search(k.source) if "1d" in said else None:
-        text = f"{flat[1]} has two dimensions: write {flat[1]}[row, column], with a comma, where it says {flat[0]}"
-        return Finding(Kind.NOT_COMPILED, text, lines or mentions(k, re.escape(flat[0]))[:1])
-    words, where = refusals.meant(said)
-    return Finding(Kind.NOT_COMPILED, words, lines or (mentions(k, where)[:1] if where else ()))
-
-
-def place_named(k: Kernel, error: BaseException | None) -> tuple:
-    """The line of k.source that a complaint of Numba's names, as a tuple; () where it names none."""
-    file = numba_internals.plain_function(k.function).__code__.co_filename
-    while error is not None:
-        place = getattr(error, "loc", None)
-        if place is not None and place.filename == file:
-            return (source_line(k, place.line),)
-        named = re.findall(rf'{re.escape(file)}"?(?:, line | \()(\d+)', str(error))
-        if named:
-            return (source_line(k, int(named[0])),)
-        error = error.__cause__ or error.__context__
-    return ()
+    own = numba_internals.plain_function(k.function).__code__.co_filename
+    words, line = refusals.told(error, k.source, lambda file, line: source_line(k, line) if file == own else 0)
+    return Finding(Kind.NOT_COMPILED, words, (line,) if line else ())
 
 
 def mentions(k: Kernel, pattern: str) -> tuple:

@@ -17,17 +17,12 @@ FLOAT = 4  # bytes
 
 
 class Launched(NamedTuple):
-    """A launch that was watched.
-
-    arrays        {name: (the source's name, shape, bytes of an element)}; the shape is None where it is unknown
-    block, grid   how many threads a block has, and how many blocks there are, (x, y)
-    item          what the dialect calls a thread: "thread" or "item"
-    """
+    """A launch: {name: (the source's, shape or None, bytes of an element)}; (x, y) of a block and of the grid."""
 
     arrays: dict
     block: tuple
     grid: tuple
-    item: str = "thread"
+    item: str = "thread"  # or "item", of OpenCL's
 
 
 class Touch(NamedTuple):
@@ -51,8 +46,8 @@ def race_on_ptx(found: ptx_machine.Finding, launched: Launched, lines: tuple) ->
     alone = later[:2] == earlier[:2]  # of several threads only this one is known
     other = "another_thread" if alone else "and_others" if found.several else "one_thread"
     said, drawn = race(launched, array, shape, int(found.accesses[0].offsets[0]) // size, later, earlier, other)
-    values = {"doing": Finding("", f"race_{doing}", values={"array": array}), "between": Finding("", f"race_{between}")}
-    return times(Finding(found.kind, "race", lines, values | said, drawn), found)
+    said |= {"doing": Finding("", f"race_{doing}", values={"array": array}), "between": Finding("", f"race_{between}")}
+    return Finding(found.kind, *times("race", said, found, lines), drawn)
 
 
 def outside_on_ptx(found: ptx_machine.Finding, launched: Launched, lines: tuple) -> Finding:
@@ -62,7 +57,7 @@ def outside_on_ptx(found: ptx_machine.Finding, launched: Launched, lines: tuple)
     numbers = (access.offsets[:, None] // size + np.arange(max(1, access.bytes // size))).ravel().tolist()
     threads = [place(thread, launched.block) for thread in access.threads[access.blocks == access.blocks[0]]]
     said = outside(launched, array, shape, numbers, threads, touch(access, launched))
-    return times(replace(said, kind=found.kind, lines=lines), found)
+    return Finding(found.kind, *times(said.key, said.values, found, lines), said.drawn)
 
 
 def under_oclgrind(finding: Finding, launched: Launched) -> Finding:
@@ -86,7 +81,7 @@ def race(launched, array, shape, number, later, earlier, other="one_item") -> tu
     second = Finding("", "earlier", values={"who": in_words(earlier, other), "did": did})
     if not known:
         return {"later": first, "earlier": second}, None
-    beside, sides, places = beside_it(launched, later), launched.block, (later.thread, earlier.thread)
+    beside, sides, places = in_words(later, f"drawn_{launched.item}s"), launched.block, (later.thread, earlier.thread)
     if later.block != earlier.block:
         beside = Finding("", "drawn_blocks" if launched.item == "thread" else "drawn_groups")
         sides, places = launched.grid, (later.block, earlier.block)
@@ -103,7 +98,7 @@ def outside(launched, array, shape, numbers, threads, first) -> Finding:
     if not shape:
         return said
     red = tuple(n for n in dict.fromkeys(numbers) if not 0 <= n < np.prod(shape))
-    beside = beside_it(launched, first)
+    beside = in_words(first, f"drawn_{launched.item}s")
     return replace(said, drawn=Drawn((said,), array, shape, red, beside, launched.block, tuple(threads)))
 
 
@@ -119,19 +114,14 @@ def place(number: int, sides: tuple) -> tuple:
 
 
 def in_words(one: Touch, key: str) -> Finding:
-    """A thread of a block."""
+    """What names a thread and its block, or the block alone."""
     return Finding("", key, values={"x": ", ".join(map(str, one.thread)), "b": ", ".join(map(str, one.block))})
 
 
-def beside_it(launched: Launched, one: Touch) -> Finding:
-    """What stands beside an array: the threads of a block."""
-    return Finding("", f"drawn_{launched.item}s", values={"b": ", ".join(map(str, one.block))})
-
-
-def times(finding: Finding, found: ptx_machine.Finding) -> Finding:
-    """The finding, with how many times it happened."""
-    once = replace(finding, kind="", lines=(), drawn=None)
-    return replace(finding, key="many", values={"text": once, "n": found.times}) if found.times > 1 else finding
+def times(key: str, values: dict, found: ptx_machine.Finding, lines: tuple) -> tuple:
+    """The key of a sentence with how many times it happened, those lines, and the values."""
+    many = {"text": Finding("", key, values=values), "n": found.times}
+    return ("many", lines, many) if found.times > 1 else (key, lines, values)
 
 
 def local_arrays(source: str, parameters: dict) -> dict:

@@ -57,7 +57,11 @@ def picture_finding(finding: Finding) -> Picture:
             figure.add_artist(ConnectionPatch(*ends, axes[0].transData, axes[-1].transData, **arrow))
     captions = [said(one) for one in drawn.captions]
     inks = (FAULT, INK) if drawn.reads else (INK,)
-    lines = [(line, ink) for text, ink in zip(captions, inks, strict=False) for line in wrapped(text)]
+    lines = [
+        (line, ink)
+        for text, ink in zip(captions, inks, strict=False)
+        for line in language.wrapped(text, WIDE).split("\n")
+    ]
     for number, (line, ink) in enumerate(reversed(lines)):
         figure.text(0.5, 0.03 + 0.065 * number, line, color=ink, ha="center")
     return Picture(figure, language.closed_up(" ".join(captions)))
@@ -66,11 +70,6 @@ def picture_finding(finding: Finding) -> Picture:
 def said(finding: Finding) -> str:
     """A sentence of the judge's in the language that was chosen."""
     return finding.in_chinese if language.NOW[0] == language.CHINESE else finding.message
-
-
-def wrapped(text: str) -> list[str]:
-    """The lines of a caption."""
-    return language.wrapped(text, WIDE).splitlines()
 
 
 def draw_cells(ax: Axes, shape: tuple, colours: dict, others: str, title: str, ink: str = INK) -> Callable:

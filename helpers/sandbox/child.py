@@ -18,7 +18,7 @@ from .findings import Finding
 from .inside import DOING
 from .job import BUILDING, Job, packed, portable, text_of
 from .oclgrind import OCLGRIND, oclgrind_environment
-from .process import end, start, wait_patiently
+from .process import end, start, start_server, wait_patiently
 
 SECONDS = 60  # of computing
 OUT_OF_TIME = getattr(signal, "SIGXCPU", 0)  # ends a child that has computed too long on one thing
@@ -84,12 +84,17 @@ def in_child(
         if oclgrind:
             environment |= oclgrind_environment(oclgrind, folder, k.device, oclgrind_options)
             environment[devices.PROVED_ABOVE] = OCLGRIND  # who cannot run it tries the kernel on its own device
-        process = start(folder, environment, task.__module__, packed(job))
+        process = start(folder, environment, task.__module__, packed(job), seconds)
         try:
             in_time = wait_patiently(process, seconds, f"{k} in a child process")
         finally:
             end(process)
         return outcome_of(k, folder, process.exitcode if in_time else None, seconds, bool(oclgrind))
+
+
+def prepare(module: str) -> None:
+    """Begin what a first child waits for, while this process does something else; `module`: of the child's task."""
+    start_server(child_environment(compiler=False), module)
 
 
 def outcome_of(k, folder, status, seconds, oclgrind):
@@ -122,7 +127,10 @@ def in_the_source(k: Contestant, finding: Finding) -> Finding:
     if FAR not in finding.message:
         return finding
     if k.dialect == "Python":
-        text = "The sizes and the buffers go to a kernel in its own order, and a buffer's size is in bytes"
+        if sized := lines_with(r"\bBuffer\(.*\.size\b", code):
+            text = "A buffer's size is in bytes, C.nbytes, and C.size counts elements"
+            return replace(finding, key=f"{finding.message}. {text}", lines=sized)
+        text = "The sizes and the buffers go to a kernel in its own order"
         return replace(finding, key=f"{finding.message}. {text}", lines=lines_with(r"\bint32\(", code))
     arrays = [name + sizes for line in code for name, sizes in re.findall(ARRAY, line)]
     if arrays:

@@ -45,9 +45,10 @@ def race_on_ptx(found: ptx_machine.Finding, launched: Launched, lines: tuple) ->
         between = "across" if across else "on_one_line"
     alone = later[:2] == earlier[:2]  # of several threads only this one is known
     other = "another_thread" if alone else "and_others" if found.several else "one_thread"
-    said, drawn = race(launched, array, shape, int(found.accesses[0].offsets[0]) // size, later, earlier, other)
-    said |= {"doing": Finding("", f"race_{doing}", values={"array": array}), "between": Finding("", f"race_{between}")}
-    return Finding(found.kind, *times("race", said, found, lines), drawn)
+    drawn = race(launched, array, shape, int(found.accesses[0].offsets[0]) // size, later, earlier, other)
+    values = {"doing": Finding("", f"race_{doing}", values={"array": array}), "between": Finding("", f"race_{between}")}
+    values |= dict(zip(("later", "earlier"), drawn.captions, strict=True))
+    return told(found, Finding("", "race", values=values), lines, drawn)
 
 
 def outside_on_ptx(found: ptx_machine.Finding, launched: Launched, lines: tuple) -> Finding:
@@ -56,8 +57,8 @@ def outside_on_ptx(found: ptx_machine.Finding, launched: Launched, lines: tuple)
     array, shape, size = launched.arrays[access.arrays[0]]
     numbers = (access.offsets[:, None] // size + np.arange(max(1, access.bytes // size))).ravel().tolist()
     threads = [place(thread, launched.block) for thread in access.threads[access.blocks == access.blocks[0]]]
-    said = outside(launched, array, shape, numbers, threads, touch(access, launched))
-    return Finding(found.kind, *times(said.key, said.values, found, lines), said.drawn)
+    drawn = outside(launched, array, shape, numbers, threads, touch(access, launched))
+    return told(found, *drawn.captions, lines, drawn)
 
 
 def under_oclgrind(finding: Finding, launched: Launched) -> Finding:
@@ -68,38 +69,32 @@ def under_oclgrind(finding: Finding, launched: Launched) -> Finding:
     name, shape, size = launched.arrays[array]
     first, *others = (Touch(*one) for one in touches)
     if others:
-        return replace(finding, drawn=race(launched, name, shape, byte // size, first, *others)[1])
-    return replace(finding, drawn=outside(launched, name, shape, [byte // size], [first.thread], first).drawn)
+        return replace(finding, drawn=race(launched, name, shape, byte // size, first, *others))
+    return replace(finding, drawn=outside(launched, name, shape, [byte // size], [first.thread], first))
 
 
-def race(launched, array, shape, number, later, earlier, other="one_item") -> tuple[dict, Drawn | None]:
-    """What two threads do to an element, as values of a sentence, and as what is drawn."""
-    known = shape and number < np.prod(shape)
-    element = f"{array}[{', '.join(map(str, np.unravel_index(number, shape) if known else [number]))}]"
+def race(launched, array, shape, number, later, earlier, other="one_item") -> Drawn:
+    """What two threads do to an element."""
+    element = f"{array}[{', '.join(map(str, np.unravel_index(number, shape) if shape else [number]))}]"
     who, did = in_words(later, f"one_{launched.item}"), Finding("", f"did_{earlier.does}")
     first = Finding("", "later", values={"who": who, "does": Finding("", later.does), "element": element})
     second = Finding("", "earlier", values={"who": in_words(earlier, other), "did": did})
-    if not known:
-        return {"later": first, "earlier": second}, None
     beside, sides, places = in_words(later, f"drawn_{launched.item}s"), launched.block, (later.thread, earlier.thread)
     if later.block != earlier.block:
         beside = Finding("", "drawn_blocks" if launched.item == "thread" else "drawn_groups")
         sides, places = launched.grid, (later.block, earlier.block)
     reads = tuple(one.does == "reads" for one in (later, earlier))
-    drawn = Drawn((first, second), array, shape, (number,), beside, sides, tuple(dict.fromkeys(places)), reads)
-    return {"later": first, "earlier": second}, drawn
+    return Drawn((first, second), array, shape, (number,), beside, sides, tuple(dict.fromkeys(places)), reads)
 
 
-def outside(launched, array, shape, numbers, threads, first) -> Finding:
+def outside(launched, array, shape, numbers, threads, first) -> Drawn:
     """What lies outside of an array, by the numbers that its elements would have, and those who reach it, the first."""
     where = Finding("", "outside" if not array else "before" if numbers[0] < 0 else "behind", values={"array": array})
     does = Finding("", REACHES.get(first.does, "stores"))
     said = Finding("", "reaches", values={"who": in_words(first, f"one_{launched.item}"), "does": does, "where": where})
-    if not shape:
-        return said
-    red = tuple(n for n in dict.fromkeys(numbers) if not 0 <= n < np.prod(shape))
+    red = tuple(n for n in dict.fromkeys(numbers) if not 0 <= n < np.prod(shape or 0))
     beside = in_words(first, f"drawn_{launched.item}s")
-    return replace(said, drawn=Drawn((said,), array, shape, red, beside, launched.block, tuple(threads)))
+    return Drawn((said,), array, shape, red, beside, launched.block, tuple(threads))
 
 
 def touch(access: Access, launched: Launched) -> Touch:
@@ -118,10 +113,10 @@ def in_words(one: Touch, key: str) -> Finding:
     return Finding("", key, values={"x": ", ".join(map(str, one.thread)), "b": ", ".join(map(str, one.block))})
 
 
-def times(key: str, values: dict, found: ptx_machine.Finding, lines: tuple) -> tuple:
-    """The key of a sentence with how many times it happened, those lines, and the values."""
-    many = {"text": Finding("", key, values=values), "n": found.times}
-    return ("many", lines, many) if found.times > 1 else (key, lines, values)
+def told(found: ptx_machine.Finding, once: Finding, lines: tuple, drawn: Drawn) -> Finding:
+    """That sentence with how many times it happened, and what is drawn of it where the array's shape is known."""
+    many = Finding("", "many", values={"text": once, "n": found.times}) if found.times > 1 else once
+    return replace(many, kind=found.kind, lines=lines, drawn=drawn if drawn.shape else None)
 
 
 def local_arrays(source: str, parameters: dict) -> dict:

@@ -16,7 +16,7 @@ EQUIVALENT = [
     ("(thread - q) % 2", "the sum and the difference are both even, or both odd"),
     ("(thread - q) % (BN // 4)", "the same, since THREADS is a multiple of BN / 4 or of BN / 8; not with TN=12"),
     ("EVEN || q + t", "the sizes tried are even: the compiler then leaves out the guard"),
-    ("if EVEN or q + t", "the same in CUDA"),
+    ("if EVEN or q <", "the same in CUDA"),
     ("r <= rows", "one round more of packed, with no row to store"),
     ("k0 > 1 ?", "k0 is 0 or a multiple of BK, and BK is 4 or more"),
     ("k <= K; k += VW", "one vector more of zeros, in column as well"),

@@ -3,9 +3,18 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from .language import ENGLISH, spelled
+
 
 class KernelError(RuntimeError):
-    """A kernel that cannot be built or must not be run; the message says where and what to do."""
+    """A kernel that cannot be built or must not be run; the message says where and what to do.
+
+    `sentence`: (key, values) of it, see `language.spelled`.
+    """
+
+    def __init__(self, key: str, **values: object):
+        super().__init__(spelled(ENGLISH, key, values))
+        self.sentence = key, values
 
     def _render_traceback_(self):
         """What Jupyter shows: the message alone. The way through helpers and a compiler would only hide it."""
@@ -15,8 +24,8 @@ class KernelError(RuntimeError):
 class OutOfTime(KernelError):
     """A launch that still ran when its time was over. `line`: of its source, where it stood then; 0 for none known."""
 
-    def __init__(self, message: str, line: int = 0):
-        super().__init__(message)
+    def __init__(self, key: str, line: int = 0, **values: object):
+        super().__init__(key, **values)
         self.line = line
 
 

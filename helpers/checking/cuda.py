@@ -28,8 +28,6 @@ A_LAUNCH = 50_000  # of these, whatever it does
 SIDE_BY_SIDE = 3000  # threads, for which the machine takes twice as long as for one
 SECONDS = 40  # of computing, for all that is multiplied
 
-# An index of one number, a sum or a product.
-FLAT = re.compile(r"\b([ABC])\[(?:[^\[\],:]|\[\d\])*[*+](?:[^\[\],:]|\[\d\])*\]")
 # A store to a whole row: Numba fills it with the number.
 WHOLE_ROW = re.compile(r"^\s*C\[(?P<index>(?:[^\[\],:]|\[\d\])+)\] *[-+]?=(?!=)", re.MULTILINE)
 # How the PTX machine says where an access lies.
@@ -158,8 +156,7 @@ class OnPtx(CudaProduct):
         if any(one.kind == "out of time" for one in done.findings) and len(done.findings) == 1:
             line = done.findings[0].source
             shape = " x ".join(map(str, (M, N, K)))
-            text = f"at {shape} (M x N x K) it still ran when the check's time was over"
-            raise OutOfTime(text, source_line(self.k, line) if line else 0)
+            raise OutOfTime("still_ran", source_line(self.k, line) if line else 0, shape=f"{shape} (M x N x K)")
         return done
 
     def multiply(self, A, B, fill=np.nan):
@@ -322,26 +319,10 @@ def whole_row(k: Kernel) -> list[Finding]:
 
 def refused(k: Kernel, error: BaseException) -> Finding:
     """What Numba's compiler refuses: what it means, what helps, and the line."""
-    said, lines = str(error), place_named(k, error)
-    if flat := FLAT.search(k.source) if "1d" in said else None:
-        text = f"{flat[1]} has two dimensions: write {flat[1]}[row, column], with a comma, where it says {flat[0]}"
-        return Finding(Kind.NOT_COMPILED, text, lines or mentions(k, re.escape(flat[0]))[:1])
-    words, where = refusals.meant(said)
-    return Finding(Kind.NOT_COMPILED, words, lines or (mentions(k, where)[:1] if where else ()))
-
-
-def place_named(k: Kernel, error: BaseException | None) -> tuple:
-    """The line of k.source that a complaint of Numba's names, as a tuple; () where it names none."""
     file = numba_internals.plain_function(k.function).__code__.co_filename
-    while error is not None:
-        place = getattr(error, "loc", None)
-        if place is not None and place.filename == file:
-            return (source_line(k, place.line),)
-        named = re.findall(rf'{re.escape(file)}"?(?:, line | \()(\d+)', str(error))
-        if named:
-            return (source_line(k, int(named[0])),)
-        error = error.__cause__ or error.__context__
-    return ()
+    told = refusals.told(error, k.source, lambda name, line: source_line(k, line) if name == file else 0)
+    (key, values), line = told
+    return Finding(Kind.NOT_COMPILED, key, (line,) if line else (), values)
 
 
 def mentions(k: Kernel, pattern: str) -> tuple:

@@ -87,6 +87,10 @@ STOPPED = {
     "HARDWARE_STACK_ERROR": "its calls went deeper than its stack",
     "ASSERT": "an assert in it did not hold",
 }
+LOST = (
+    "the GPU stopped a kernel: {what} (CUDA_ERROR_{name}). It may be one that was launched before. Nothing more runs on "
+    "the GPU from here: restart Python, and run the cells again without that launch."
+)
 
 
 @contextmanager
@@ -100,11 +104,7 @@ def told_plainly(device: Device | None = None) -> Iterator[None]:
             raise no_room(device) from None
         for name, what in STOPPED.items():
             if f"CUDA_ERROR_{name}" in str(error):
-                raise DeviceLost(
-                    f"the GPU stopped a kernel: {what} (CUDA_ERROR_{name}). It may be one that was launched before. "
-                    f"Nothing more runs on the GPU from here: restart Python, and run the cells again without that "
-                    f"launch."
-                ) from None
+                raise DeviceLost(LOST, what=(what, {}), name=name) from None
         raise
 
 

@@ -6,15 +6,16 @@ from contextlib import contextmanager
 from .language import ENGLISH, spelled
 
 
-class KernelError(RuntimeError):
-    """A kernel that cannot be built or must not be run; the message says where and what to do.
-
-    `sentence`: (key, values) of it, see `language.spelled`.
-    """
+class Told(RuntimeError):
+    """An error that is told in a sentence. `sentence`: its key and values, see `language.spelled`."""
 
     def __init__(self, key: str, **values: object):
         super().__init__(spelled(ENGLISH, key, values))
         self.sentence = key, values
+
+
+class KernelError(Told):
+    """A kernel that cannot be built or must not be run; the message says where and what to do."""
 
     def _render_traceback_(self):
         """What Jupyter shows: the message alone. The way through helpers and a compiler would only hide it."""

@@ -16,6 +16,7 @@ ENGLISH, CHINESE = "en", "zh_CN"
 NOW = [ENGLISH]
 HERE = Path(__file__).parent
 FOLDERS = (HERE, HERE / "judge")  # whose tables, called like the language, have the sentences
+PLACE = re.compile(r"\{(\w+)\}")
 WIDE = "\u2e80-\u303e\u3400-\u9fff\uff01-\uff60"  # take two columns each: Chinese characters, and their punctuation
 # Files of fonts with Chinese characters and without serifs: of Linux, Windows, macOS.
 FONT_FILES = r"noto_?sans_?(cjk|sc)-regular|source_?han_?sans\w*-regular|wqy-"
@@ -47,10 +48,10 @@ def spelled(language: str, sentence: str, values: dict) -> str:
     """The sentence of that key with those values, in that language; in English, whole, where it has none there.
 
     A value that has a key and values itself, as a `Finding` has, or is such a pair, is spelled first; one called "kind"
-    is a kind of finding. A sentence without values stays as it is.
+    is a kind of finding. A sentence without values stays as it is, and one without words, "{name}: {rate}", needs none.
     """
     table = sentences(language)
-    if sentence not in table and language != ENGLISH:
+    if language != ENGLISH and sentence not in table and re.search("[A-Za-z]", PLACE.sub("", sentence)):
         return spelled(ENGLISH, sentence, values)
     words = table.get(sentence, sentence)
     if not values:
@@ -59,7 +60,12 @@ def spelled(language: str, sentence: str, values: dict) -> str:
     if "kind" in texts:
         texts["kind"] = kind_in(language, texts["kind"])
     text = words.format(**texts)
-    return text if language == ENGLISH else re.sub(f"(?<=[{WIDE}“”]) (?=[{WIDE}“”])", "", text)
+    return text if language == ENGLISH else closed_up(text)
+
+
+def closed_up(chinese: str) -> str:
+    """The text without blanks between Chinese characters, where what fills a place has brought two together."""
+    return re.sub(f"(?<=[{WIDE}“”]) (?=[{WIDE}“”])", "", chinese)
 
 
 def pair_of(value: object) -> tuple | None:

@@ -11,8 +11,9 @@ from ..judge import Finding, Kind, Seen, Wrong
 from ..judge.judge import in_stages
 from ..judge.shapes import for_a_function
 from ..launch import Contestant, NotYet
+from ..launch.contestant import PAST_THE_END
 from ..launch.cuda_source import came_as_text
-from ..launch.kernel import DeviceLost
+from ..launch.kernel import LOST
 from ..sandbox import SECONDS, Job, calls_opencl, in_child, source_line
 from .in_time import limited, stopped
 
@@ -49,6 +50,7 @@ HOST_SAYS = (
     ("must be a sequence of integers", "{error}. Blocks are whole numbers: math.ceil(M / rows) of them cover M rows"),
     ("", "{error}"),
 )
+KINDS = {LOST: Kind.CRASH, PAST_THE_END: Kind.OUT_OF_BOUNDS}  # {key of an error's sentence: kind of finding}
 
 
 class FunctionProduct:
@@ -121,11 +123,8 @@ class FunctionProduct:
             raise error
         if isinstance(error, NotYet):
             return Finding(Kind.NO_ANSWER, "returns_none")
-        if isinstance(error, DeviceLost):
-            key, values = error.sentence
-            return Finding(Kind.CRASH, key, values=values)
-        if isinstance(error, KernelError) and "past the end" in str(error):
-            return Finding(Kind.OUT_OF_BOUNDS, "{text}", values={"text": str(error)})
+        if isinstance(error, KernelError) and (kind := KINDS.get(error.sentence[0])):
+            return Finding(kind, error.sentence[0], values=error.sentence[1])
         if isinstance(error, KernelError) and "does not compile" in str(error):
             return Finding(Kind.NOT_COMPILED, "{text}", values={"text": str(error)})
         first = re.sub(r":\n\s*", ": ", str(error).strip()).split("\n")[0]

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 
 from .. import files, language
-from .findings import Finding, Kind
+from .findings import Kind
 
 SHOWN = 3  # findings; the rest mostly follow from them
 WIDTH = 118  # signs that a line of a page's output has; JupyterLab breaks a longer one in mid-word
@@ -82,7 +82,9 @@ def line_in(chosen: str, before: str, kind: str, key: str, values: dict) -> str:
     if not kind:
         return before + text
     colon, stop = (": ", ".") if chosen == language.ENGLISH else ("：", "。")
-    return f"{before}{language.kind_in(chosen, kind)}{colon}{text}{'' if text.endswith(('?', '.', '？', '。')) else stop}"
+    return (
+        f"{before}{language.kind_in(chosen, kind)}{colon}{text}{'' if text.endswith(('?', '.', '？', '。')) else stop}"
+    )
 
 
 def shown(lines: list, chosen: str) -> str:

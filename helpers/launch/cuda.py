@@ -15,7 +15,7 @@ from ..devices import Device
 from ..errors import KernelError, in_our_words
 from .contestant import Backend, Work
 from .cuda_source import from_function, from_ladder, from_text
-from .kernel import DeviceLost, Kernel, no_room
+from .kernel import LOST, DeviceLost, Kernel, no_room
 from .on_ptx import refuse_long
 from .resolve import Dialect
 
@@ -87,10 +87,6 @@ STOPPED = {
     "HARDWARE_STACK_ERROR": "its calls went deeper than its stack",
     "ASSERT": "an assert in it did not hold",
 }
-LOST = (
-    "the GPU stopped a kernel: {what} (CUDA_ERROR_{name}). It may be one that was launched before. Nothing more runs on "
-    "the GPU from here: restart Python, and run the cells again without that launch."
-)
 
 
 @contextmanager

@@ -129,6 +129,12 @@ def refuse_beyond_buffer(device: Device, M: int, N: int, K: int) -> None:
         )
 
 
+LOST = (
+    "the GPU stopped a kernel: {what} (CUDA_ERROR_{name}). It may be one that was launched before. Nothing more runs "
+    "on the GPU from here: restart Python, and run the cells again without that launch."
+)
+
+
 class DeviceLost(KernelError):
     """The GPU stopped a kernel, and this process has lost the GPU with all that lay on it."""
 

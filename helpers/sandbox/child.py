@@ -118,7 +118,10 @@ def in_the_source(k: Contestant, finding: Finding) -> Finding:
     if finding.kind == "hang":
         loops = lines_with(r"\b(for|while|do|goto)\b", code)
         prints = lines_with(r"\bprintf? *\(", code)
-        loop, slow = "{what}; its loops are here", "{what}; it prints here, which takes long: leave that out, and check again"
+        loop, slow = (
+            "{what}; its loops are here",
+            "{what}; it prints here, which takes long: leave that out, and check again",
+        )
         return Finding(finding.kind, slow if prints else loop, prints or loops, {"what": finding})
     if finding.key != FAR:
         return finding
@@ -127,7 +130,10 @@ def in_the_source(k: Contestant, finding: Finding) -> Finding:
         return Finding(finding.kind, key, lines_with(r"\bint32\(", code), {"what": finding})
     arrays = [name + sizes for line in code for name, sizes in re.findall(ARRAY, line)]
     if arrays:
-        key, values = "{what}. Look whether each index of {arrays} stays below its size", {"arrays": " and ".join(arrays)}
+        key, values = (
+            "{what}. Look whether each index of {arrays} stays below its size",
+            {"arrays": " and ".join(arrays)},
+        )
         return Finding(finding.kind, key, lines_with(ARRAY, code), values | {"what": finding})
     return finding
 

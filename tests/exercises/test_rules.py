@@ -51,7 +51,7 @@ def tiled(text, build=cuda_kernel, dialect="CUDA"):
 def test_a_rung_loads_as_little_as_itself():
     sizes = dict(BM=8, BN=8, BK=4, TM=4, TN=2)
     report = check_loads(opencl_kernel(opencl_kernel("register_2d").source, like="register_2d", **sizes))
-    assert report and "is right" in repr(report) and not report.not_looked_for
+    assert report and "is right" in repr(report) and not report.notes
 
 
 def test_what_misses_the_idea_is_told_as_right_and_counted():

@@ -53,8 +53,6 @@ def pytest_runtest_setup(item):
         item.parent.kernel.kc.execute(BRIEF_IN_A_PAGE, silent=True)
 
 
-
-
 def pytest_terminal_summary(terminalreporter, config):
     """Tell each kind of what was skipped in one line, with what adds it, and keep what `.ci/run` catches up on."""
     skipped = terminalreporter.stats.get("skipped", [])

@@ -421,7 +421,10 @@ def proved_device(name: str | None, kinds: tuple) -> Device:
         part = name.lower().removesuffix("#0")
         found = [one for one in found if part in f"{one.handle.platform.name} {one.name}".lower()]
         if not found:
-            listed = ", ".join(f"{one.name} ({one.handle.platform.name})" for one in opencl_devices()) or ("none at all", {})
+            listed = ", ".join(f"{one.name} ({one.handle.platform.name})" for one in opencl_devices()) or (
+                "none at all",
+                {},
+            )
             raise DeviceError("no OpenCL device is called {name}; found: {listed}.", name=repr(name), listed=listed)
     for device in found:
         if device.kind in kinds and problem_of(device) is None:
@@ -451,7 +454,10 @@ def opencl_remedy() -> tuple[str, dict]:
     if shown:
         return "pip's CPU runtime fails here. To add another: {command}", {"command": SYSTEM_RUNTIME}
     if runtime:
-        return "pip's CPU runtime is installed but hidden: unset OCL_ICD_VENDORS, and import helpers before pyopencl.", {}
+        return (
+            "pip's CPU runtime is installed but hidden: unset OCL_ICD_VENDORS, and import helpers before pyopencl.",
+            {},
+        )
     command = SYSTEM_RUNTIME
     if sys.platform == "darwin":
         command = "conda install -c conda-forge pocl pyopencl"

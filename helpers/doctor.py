@@ -83,7 +83,12 @@ def nvidia(works):
     """
     gpus, driver = devices.nvidia_gpus(), devices.nvidia_driver_cuda()
     on_gpu = not devices.compiling()
-    yield row("NVIDIA GPU", ("{count} found", {"count": len(gpus)}) if gpus else "none", works and on_gpu, about_gpus(gpus, driver))
+    yield row(
+        "NVIDIA GPU",
+        ("{count} found", {"count": len(gpus)}) if gpus else "none",
+        works and on_gpu,
+        about_gpus(gpus, driver),
+    )
     why = "not needed" if on_gpu else "there is no working GPU: right numbers, no speed"
     yield row("PTX machine", "part of the course", works and not on_gpu, why)
     compiler = devices.has_compiler()
@@ -191,7 +196,9 @@ def missing(rows: list[dict]) -> list[str]:
 def verdict(rows: list[dict]) -> tuple[str, dict]:
     """Whether this machine is ready for class: the key and the values of a sentence."""
     if lacking := missing(rows):
-        return "Not ready for class. Missing: {lacking}. The lines above say what adds it.", {"lacking": "; ".join(lacking)}
+        return "Not ready for class. Missing: {lacking}. The lines above say what adds it.", {
+            "lacking": "; ".join(lacking)
+        }
     opencl_on = next(r["found"] for r in rows if r["used"] and r["what"].startswith("OpenCL "))
     cuda_on = "a GPU" if any(r["used"] and r["what"] == "NVIDIA GPU" for r in rows) else "the PTX machine"
     cuda_on = next((r["found"] for r in rows if r["what"] == "CUDA, natively"), cuda_on)
@@ -215,7 +222,9 @@ def report() -> bool:
 
 def shown(rows: list[dict]) -> str:
     """The diagnosis as one reads it, in short lines, in the language that was chosen."""
-    told = [[language.spelled(language.NOW[0], *r["sentences"][name]) for name in ("what", "found", "why")] for r in rows]
+    told = [
+        [language.spelled(language.NOW[0], *r["sentences"][name]) for name in ("what", "found", "why")] for r in rows
+    ]
     width = max(columns(what) for what, _, _ in told)
     lines, indent = [], " " * (width + 4)
     for r, (what, found, why) in zip(rows, told, strict=True):
@@ -223,5 +232,7 @@ def shown(rows: list[dict]) -> str:
         if why:
             lines.append(language.wrapped(why, WIDTH, initial_indent=indent, subsequent_indent=indent))
     sign = "· " if missing(rows) else "✓ "
-    last = language.wrapped(language.spelled(language.NOW[0], *verdict(rows)), WIDTH, initial_indent=sign, subsequent_indent="  ")
+    last = language.wrapped(
+        language.spelled(language.NOW[0], *verdict(rows)), WIDTH, initial_indent=sign, subsequent_indent="  "
+    )
     return "\n".join([*lines, last])

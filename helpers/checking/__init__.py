@@ -1,5 +1,5 @@
-"""The course's side of a check: what turns a kernel, or a function, into a product that `judge` can judge."""
+"""Is a kernel, or a function, right? What turns it into a product that `judge` can judge."""
 
-from .check import check, launched, right_within_bound
+from .run_check import check, launched, right_within_bound
 
 __all__ = ["check", "launched", "right_within_bound"]

@@ -13,7 +13,7 @@ from cuda_without_gpu import to_ptx
 from .. import devices, ladder
 from ..errors import KernelError, OutOfTime, in_our_words
 from ..judge import Finding, Kind, Seen, Wrong, examine, wrong_elements
-from ..judge.judge import in_stages
+from ..judge.moves import in_stages
 from ..judge.shapes import affordable, watched
 from ..launch import Kernel, numba_internals, refusals
 from ..launch.cuda_source import from_text
@@ -128,7 +128,9 @@ class OnPtx(CudaProduct):
     def compiled(self):
         """What Numba makes of it. Raises `Wrong` with what it refuses."""
         try:
-            return to_ptx.compiled_for(self.k.function, *EXAMPLE)
+            compiled = to_ptx.compiled_for(self.k.function, *EXAMPLE)
+            to_ptx.text_of(compiled, self.level)  # which knows how large its arrays may be
+            return compiled
         except Exception as error:  # Numba raises many kinds, each of which is about the kernel
             raise Wrong(refused(self.k, error)) from None
 
@@ -193,6 +195,12 @@ class OnPtx(CudaProduct):
     def takes(self, shape):
         """Any that was chosen."""
         return True
+
+    def failure(self, error):
+        """What the PTX machine does not know is no fault of the kernel."""
+        if isinstance(error, KernelError):
+            raise error
+        return super().failure(error)
 
     def of_nan(self):
         """An access outside an array would have been seen."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import KernelError, OutOfTime
 from ..judge import Finding, Kind, Seen, Wrong
-from ..judge.judge import in_stages
+from ..judge.moves import in_stages
 from ..judge.shapes import for_a_function
 from ..launch import Contestant, NotYet
 from ..launch.contestant import PAST_THE_END

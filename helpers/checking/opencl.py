@@ -9,7 +9,7 @@ from pathlib import Path
 from .. import devices, ladder
 from ..errors import KernelError
 from ..judge import Finding, Kind, Seen, Wrong, examine
-from ..judge.judge import in_stages
+from ..judge.moves import in_stages
 from ..judge.shapes import affordable
 from ..launch import Kernel
 from ..sandbox import Job, in_child, oclgrind_findings

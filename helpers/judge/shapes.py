@@ -17,8 +17,8 @@ MULTIPLIED = (
     *((256, 16, 32), (512, 64, 16), (2048, 32, 64), (4096, 128, 32)),
     *((64, 256, 16), (16, 512, 128), (32, 2048, 16), (96, 4096, 48)),
     *((16, 32, 256), (128, 16, 512), (48, 96, 2048), (32, 64, 4096)),
-    # more than 2**24 elements in C, A and B: beyond, a float32 that holds a place skips some
-    *((4200, 4200, 1), (4100, 1, 4100), (1, 4100, 4100)),
+    # more than 2**24 elements: beyond, a float32 that holds a place in C skips some
+    (4100, 4100, 1),
 )
 MOST_OF_A_FUNCTION = 1 << 18  # products: a function of the host may be a loop in Python
 

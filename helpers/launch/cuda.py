@@ -1,6 +1,7 @@
 """CUDA kernels: on a GPU; where there is none on an OpenCL device, natively, or on the PTX machine."""
 
 import functools
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import devices, needs
+from .. import devices, ladder, needs
 from ..arguments import told
 from ..devices import Device
 from ..errors import KernelError, in_our_words
@@ -44,7 +45,14 @@ def cuda_kernel(
         function, source = from_text(step, asked["parameters"]), step
     else:
         function, source = from_function(step)
+    if asked["own"] and not given and not builds_a_kernel(source):
+        asked["parameters"] = ladder.parameters(ladder.STEPS[asked["step"]], devices.PTX_MACHINE, given)
     return CudaKernel(function, source=source, **asked)
+
+
+def builds_a_kernel(source: str) -> bool:
+    """Whether the source takes its sizes from the course; a kernel alone has them as a GPU takes them."""
+    return not re.search(r"^@\w*\.?(cuda|jit)\b", source, re.MULTILINE)
 
 
 def only_device(step, name):

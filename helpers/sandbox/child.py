@@ -28,6 +28,9 @@ LIKELY = {
     9: "it took its process down (exit status {status}), likely since the machine had no memory left",
 }  # Windows has no name for 9
 FAR = "it took its process down (exit status {status}), likely with an index far outside an array"
+LOOPS = "{what}; its loops are here"
+PRINTS = "{what}; it prints here, which takes long: leave that out, and check again"
+SIZED = "{what}. A buffer's size is in bytes, C.nbytes, and C.size counts elements"
 LATE = "it still ran after {seconds} s of computing"
 # A declared array of fixed size: (name, sizes).
 ARRAY = r"\b(?:float|double|half|u?int|u?char|u?short|u?long)\d*\s+(?:[^;(){}]*?,\s*)?(\w+)\s*((?:\[[^\]]+\])+)\s*[;,=]"
@@ -118,23 +121,18 @@ def in_the_source(k: Contestant, finding: Finding) -> Finding:
     if finding.kind == "hang":
         loops = lines_with(r"\b(for|while|do|goto)\b", code)
         prints = lines_with(r"\bprintf? *\(", code)
-        loop, slow = (
-            "{what}; its loops are here",
-            "{what}; it prints here, which takes long: leave that out, and check again",
-        )
-        return Finding(finding.kind, slow if prints else loop, prints or loops, {"what": finding})
+        return Finding(finding.kind, PRINTS if prints else LOOPS, prints or loops, {"what": finding})
     if finding.key != FAR:
         return finding
     if k.dialect == "Python":
-        key = "{what}. The sizes and the buffers go to a kernel in its own order, and a buffer's size is in bytes"
+        if sized := lines_with(r"\bBuffer\(.*\.size\b", code):
+            return Finding(finding.kind, SIZED, sized, {"what": finding})
+        key = "{what}. The sizes and the buffers go to a kernel in its own order"
         return Finding(finding.kind, key, lines_with(r"\bint32\(", code), {"what": finding})
     arrays = [name + sizes for line in code for name, sizes in re.findall(ARRAY, line)]
     if arrays:
-        key, values = (
-            "{what}. Look whether each index of {arrays} stays below its size",
-            {"arrays": " and ".join(arrays)},
-        )
-        return Finding(finding.kind, key, lines_with(ARRAY, code), values | {"what": finding})
+        key = "{what}. Look whether each index of {arrays} stays below its size"
+        return Finding(finding.kind, key, lines_with(ARRAY, code), {"what": finding, "arrays": " and ".join(arrays)})
     return finding
 
 

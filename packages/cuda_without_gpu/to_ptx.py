@@ -33,7 +33,6 @@ def compile_ir(modules: str | list[str], arch: str = "compute_80", **options: ob
         return b""
     if ONLY_COMPILED.get() is not None:  # nobody asks for this code: `text_of` makes PTX of the same texts
         return "\n".join(texts).encode()
-    refuse_large_arrays(texts)
     return by_llvm.compiled(whole(texts), WATCHED, arch.replace("compute_", "sm_")).encode()
 
 
@@ -321,7 +320,6 @@ def compiled_for(function: Callable, *args: object):
         names = ", ".join(map(plain_name, captured))
         raise KernelError(f"the kernel uses arrays of the device from outside: {names}. Give it arguments only.")
     refuse_linked(left[0])
-    refuse_large_arrays(left[0]._codelibrary.llvm_strs)
     left[0]._codelibrary._ptx_cache.clear()  # what `compile_ir` left is no PTX
     return left[0]
 

@@ -5,8 +5,8 @@ import pytest
 from kernels import PLACE, SMALL, STORE, UNDER_OCLGRIND, build, cl
 
 from helpers import check, cuda_kernel
-from helpers.checking.check import not_yet
 from helpers.checking.functions import FunctionProduct
+from helpers.checking.run_check import not_yet
 from helpers.judge import Finding, Kind, Report, error_bound, examine
 from helpers.judge.reference import late
 from helpers.launch import HostKernel, draw

@@ -6,8 +6,8 @@ from few import few
 from kernels import BUILD
 
 from helpers import check, cuda_kernel, opencl_kernel
-from helpers.checking.check import product_of
-from helpers.judge.judge import in_stages
+from helpers.checking.run_check import product_of
+from helpers.judge.moves import in_stages
 from helpers.judge.reference import drawn
 from helpers.judge.shapes import MULTIPLIED, affordable, watched
 from helpers.ladder import steps

@@ -242,7 +242,7 @@ def right(A, B, C):
     [
         (cuda.jit(fastmath=True, max_registers=64), "is right"),
         (cuda.jit("void(float32[:, ::1], float32[:, ::1], float32[:, ::1])"), "is right"),
-        (cuda.jit("void(float64[:, ::1], float64[:, ::1], float64[:, ::1])"), "the kernel's signature does not fit"),
+        (cuda.jit("void(float64[:, ::1], float64[:, ::1], float64[:, ::1])"), "the kernel's signature says"),
     ],
     ids=["options", "a signature", "one that does not fit"],
 )

@@ -1,7 +1,5 @@
 """What a verdict says."""
 
-from IPython.lib.pretty import pretty
-
 from helpers import language
 from helpers.judge import Finding, Kind, Report
 from helpers.judge.report import WIDTH

@@ -7,7 +7,7 @@ from kernels import UNDER_OCLGRIND
 
 from helpers import check, cuda_kernel, devices, ladder, opencl_kernel
 from helpers.checking import opencl
-from helpers.checking.check import product_of
+from helpers.checking.run_check import product_of
 from helpers.judge import Finding
 from helpers.launch import KernelError
 from helpers.sandbox import child, oclgrind_findings
@@ -54,7 +54,7 @@ def test_numbers_that_nobody_has_set_are_looked_for_where_oclgrind_knows_not_eve
     assert check(k, SHAPES).findings[0].kind == "uninitialised"
 
 
-@pytest.mark.parametrize("wrong, said", [("BM // (TM - TM)", "ZeroDivisionError"), ("BQ // TM", "there is no BQ here")])
+@pytest.mark.parametrize("wrong, said", [("BM // (TM - TM)", "ZeroDivisionError"), ("BQ // TM", "NameError: .*BQ")])
 def test_what_python_refuses_in_a_builder_is_told_with_its_line(wrong, said):
     source = cuda_kernel("register_1d").source.replace("BM // TM\n", f"{wrong}\n", 1)
     line = 1 + source[: source.index(wrong)].count("\n")

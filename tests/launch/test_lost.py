@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from helpers import cuda_kernel, devices
-from helpers.checking.check import product_of
+from helpers.checking.run_check import product_of
 from helpers.launch import KernelError
 from helpers.launch.contestant import Work
 from helpers.launch.cuda import STOPPED, CudaBackend, told_plainly

@@ -10,8 +10,8 @@ from distribution import ALONE
 
 def test_a_room_or_a_file_of_it_is_tried_by_the_rooms_tests():
     files, tests = mutation.chosen("judge")
-    assert {"helpers/judge/__init__.py", "helpers/judge/stores.py"} < set(files) and tests == "tests/judge"
-    assert mutation.chosen("judge/checking.py") == (["helpers/judge/checking.py"], "tests/judge")
+    assert {"helpers/judge/__init__.py", "helpers/judge/causes.py"} < set(files) and tests == "tests/judge"
+    assert mutation.chosen("judge/moves.py") == (["helpers/judge/moves.py"], "tests/judge")
 
 
 @pytest.mark.parametrize("package", ALONE)

@@ -847,6 +847,6 @@ def test_more_shared_memory_than_a_gpu_has_is_refused(bytes_, refused):
 
     x = np.zeros(2, np.float32)
     with pytest.raises(KernelError, match="shared arrays take 49,156 bytes a block") if refused else nullcontext():
-        to_ptx.compiled_for(staged, x)
+        to_ptx.text_of(to_ptx.compiled_for(staged, x))
     with pytest.raises(ValueError, match="CUDA_ERROR_INVALID_VALUE: 49,156 bytes") if refused else nullcontext():
         by_launch[1, 1, 0, bytes_](x)

@@ -442,7 +442,7 @@ SYSTEM_RUNTIME = "sudo apt-get install pocl-opencl-icd"
 
 
 def opencl_remedy() -> tuple[str, dict]:
-    """What adds an OpenCL CPU runtime on this kind of machine, or mends the one that is there: a sentence's key, values."""
+    """What adds an OpenCL CPU runtime on this machine, or mends the one that is there: see `language.spelled`."""
     runtime, shown = drivers.pip_cpu_runtime(), drivers.visible_cpu_runtime()
     lost = version(drivers.RUNTIME) and (not runtime or damaged(*RUNTIME) or drivers.fault_of(shown or runtime))
     if lost and str(lost).endswith(drivers.BUSY):

@@ -1,4 +1,4 @@
-"""Stored English text in Chinese: what a print, a picture's words and the doctor's rows say, of which only text is kept.
+"""Stored English text in Chinese, where there is no data: prints, words for pictures, the rows of the doctor.
 
 A sentence of helpers' tables is recognised by its words; what stands in its places is looked up, too, or stays.
 """
@@ -12,6 +12,7 @@ from helpers.language import CHINESE, ENGLISH, PLACE
 SIGNS = re.compile(r"(?P<before> *(?:[✓✗…·] )?)(?P<said>.*)")
 CODE = re.compile(r"\s+\d+ \| ")  # begins a line of a kernel
 LONGEST = 2000  # signs of a line: an error may quote a learner's whole array
+LISTS = "bars", "units", "pairs", "lines", "dots", "used", "sectors", "owns", "held", "both", "found", "what", "text"
 # What code puts together from parts without words of their own: English, Chinese.
 TOGETHER = {
     "{unit} {time} ms, {share}%": "{unit} {time} ms，{share}%",
@@ -34,7 +35,7 @@ def line_in_chinese(line):
         return line
     before, said = SIGNS.fullmatch(line).groups()
     kind, _, found = said.partition(": ")
-    if kind in kinds() and (chinese := sentence(found) or sentence(found.removesuffix("."))):
+    if kind in kinds() and (chinese := sentence(found.removesuffix(".")) or sentence(found)):
         return f"{before}{language.kind_in(CHINESE, kind)}：{chinese}{'' if chinese.endswith(('。', '？')) else '。'}"
     return before + (sentence(said) or said)
 
@@ -49,12 +50,19 @@ def sentence(english: str) -> str | None:
     """A sentence, or several, in Chinese; None where no table has one of them."""
     if len(english) > LONGEST:
         return None
-    for template, chinese in catalogue():
-        if found := template.fullmatch(english):
+    for template, chinese, few_words in catalogue():
+        found = template.fullmatch(english)
+        if found and (not few_words or all_known(found.groups())):
             places = {name: kind_or_parts(name, word) for name, word in found.groupdict().items()}
             return language.closed_up(chinese.format(**places))
-    parts = [sentence(one) for one in re.split(r"(?<=[?.]) (?=[A-Z])", english)]
-    return "".join(parts) if len(parts) > 1 and all(parts) else None
+    parts = re.split(r"(?<=[?.]) (?=[A-Z])", english)
+    chinese = [sentence(part) for part in parts] if len(parts) > 1 else [None]
+    return "".join(chinese) if all(chinese) else None
+
+
+def all_known(words):
+    """Whether all that stands in places is a number, or has a Chinese sentence of its own."""
+    return all(re.fullmatch(r"[\d.,%]+", word) or sentence(word) for word in words)
 
 
 def kind_or_parts(name, english):
@@ -69,14 +77,18 @@ def kind_or_parts(name, english):
 
 
 @functools.cache
-def catalogue() -> list[tuple[re.Pattern, str]]:
-    """What each English sentence looks like, and its Chinese: the one with most words first."""
+def catalogue() -> list[tuple[re.Pattern, str, bool]]:
+    """What each English sentence looks like, its Chinese, and whether it has so few words that much looks like it.
+
+    First those that begin with words, and with most.
+    """
     english, pairs = language.sentences(ENGLISH), dict(TOGETHER)
     for key, chinese in language.sentences(CHINESE).items():
         if re.search("[A-Za-z]", PLACE.sub("", english.get(key, key))):
             pairs[english.get(key, key)] = chinese
-    by_words = sorted(pairs.items(), key=lambda pair: -len(PLACE.sub("", pair[0])))
-    return [(looks_like(template), chinese) for template, chinese in by_words]
+    by_words = sorted(pairs.items(), key=lambda pair: (pair[0][0] == "{", -len(PLACE.sub("", pair[0]))))
+    few = {one: "{" in one and len(re.sub("[^A-Za-z]", "", PLACE.sub("", one))) < 6 for one in pairs}
+    return [(looks_like(template), chinese, few[template]) for template, chinese in by_words]
 
 
 def looks_like(english: str) -> re.Pattern:
@@ -86,6 +98,7 @@ def looks_like(english: str) -> re.Pattern:
         if number % 2 == 0:
             pattern += re.escape(part)
         else:
-            pattern += f"(?P={part})" if part in seen else f"(?P<{part}>(?:(?!\\. [A-Z]).)+?)"
+            sign = r"(?!\. [A-Z])." if part in LISTS else r"(?!\. [A-Z]|; )."
+            pattern += f"(?P={part})" if part in seen else f"(?P<{part}>(?:{sign})+?)"
             seen.add(part)
     return re.compile(pattern)

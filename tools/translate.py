@@ -7,9 +7,9 @@
 
 An entry is one markdown cell, without the badges and the links to the glossary, which are made anew in each language.
 All else of a page is copied byte for byte: code, outputs, ids and tags. But the set-up cell chooses Chinese, and the
-verdicts among the outputs, and the words for a picture, are in Chinese: a verdict from its data, other text as
-`by_pattern` recognises it. A picture stays as it was drawn in Chinese until other words belong to it. A cell whose English has changed
-keeps its old translation, and a new one its English, each with a note, until somebody translates it.
+verdicts among the outputs are in Chinese, from their data, and so is other text that `by_pattern` recognises, such as
+the words for a picture. A picture stays as it was drawn in Chinese until other words belong to it. A cell whose English
+has changed keeps its old translation, and a new one its English, each with a note, until somebody translates it.
 """
 
 import argparse

@@ -81,7 +81,8 @@ def line_in(chosen: str, before: str, kind: str, key: str, values: dict) -> str:
     text = language.spelled(chosen, key, values)
     if not kind:
         return before + text
-    colon, stop = (": ", ".") if chosen == language.ENGLISH else ("：", "。")
+    colon = ": " if chosen == language.ENGLISH else "："
+    stop = "." if chosen == language.ENGLISH or key not in language.sentences(chosen) else "。"
     return (
         f"{before}{language.kind_in(chosen, kind)}{colon}{text}{'' if text.endswith(('?', '.', '？', '。')) else stop}"
     )

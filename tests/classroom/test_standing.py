@@ -17,6 +17,7 @@ from helpers.__main__ import main
 from helpers.classroom import EXERCISES, progress, standing
 from helpers.classroom.standing import LARGEST, LOST, MARK, NOT_RUN, UNCHANGED, digest, verdict_in, verdicts
 from helpers.judge import Report
+from helpers.judge.report import shown
 from helpers.sandbox import Finding
 
 

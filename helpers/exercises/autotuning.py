@@ -4,15 +4,13 @@ import itertools
 import random
 from collections.abc import Callable
 
-from ..judge import Report
-from ..sandbox import Finding
+from ..judge import Finding, Report
 from .answers import NOT_YET, Answer, raised, source_around
 
 SIZES, VALUES = "abcd", range(4)  # the names of the four parameters, and their values
 PLACES = list(itertools.product(VALUES, repeat=len(SIZES)))
 TRIES = 80  # points that a run may try, of 256
 SEARCHES, ENOUGH = 30, 18  # runs on each landscape at most, and how many of them have to find the peak
-MANY = "it may try {most} points, and tried {tried}"
 NOT_BEST = "it returns {best}, which is not the best point that it tried"
 
 
@@ -58,7 +56,9 @@ def searched(search, land):
     if best is None:
         return None, NOT_YET
     if len(tried) > TRIES:
-        return None, Finding("too many", MANY, values={"most": TRIES, "tried": len(tried)})
+        return None, Finding(
+            "too many", "it may try {most} points, and tried {tried}", values=dict(most=TRIES, tried=len(tried))
+        )
     if len(rates) < len(tried):
         return None, Finding("twice", "it tries a point a second time")
     if rates.get(place(best)) != max(rates.values(), default=0):
@@ -68,9 +68,8 @@ def searched(search, land):
 
 def place(p):
     """The point as a tuple, which stays as it is when the search changes its dict; None for what is none."""
-    if isinstance(p, dict) and set(p) == set(SIZES) and all(p[size] in VALUES for size in SIZES):
-        return tuple(p[size] for size in SIZES)
-    return None
+    known = isinstance(p, dict) and set(p) == set(SIZES) and all(p[size] in VALUES for size in SIZES)
+    return tuple(p[size] for size in SIZES) if known else None
 
 
 class SmoothHill:

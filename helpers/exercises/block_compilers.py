@@ -5,10 +5,9 @@ import warnings
 from collections.abc import Callable
 
 from ..instruments import BlockRun, run_triton
-from ..judge import Report
+from ..judge import Finding, Report
 from ..ladder import ceil_div
 from ..needs import need
-from ..sandbox import Finding
 from .answers import Answer
 from .rules import misses
 

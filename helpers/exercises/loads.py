@@ -6,9 +6,8 @@ import numpy as np
 
 from .. import ladder
 from ..instruments import predicted_traffic, trace
-from ..judge import Report
+from ..judge import Finding, Report
 from ..launch import Kernel, KernelError, dialect
-from ..sandbox import Finding
 from .rules import misses, right
 
 MORE = "{loads} from {memory} at {shape}, where {least} do"

@@ -6,9 +6,8 @@ import re
 import numpy as np
 
 from ..instruments import trace
-from ..judge import Report
+from ..judge import Finding, Report
 from ..launch import Kernel, KernelError
-from ..sandbox import Finding
 from .loads import check_loads
 from .rules import judged, lines_of
 

@@ -5,9 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from ..instruments import trace
-from ..judge import Report
+from ..judge import Finding, Report
 from ..launch import Kernel, KernelError, cuda_kernel, parameters_like
-from ..sandbox import Finding
 from .parts import with_part
 from .rules import NOTHING, judged, lines_of, right
 

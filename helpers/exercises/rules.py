@@ -11,9 +11,8 @@ import numpy as np
 from .. import ladder
 from ..checking import check
 from ..instruments import predicted_traffic, trace
-from ..judge import Report
+from ..judge import Finding, Report
 from ..launch import Kernel, KernelError
-from ..sandbox import Finding
 
 NOTHING = ("not yet", "zeros", "nothing stored")  # what C shows where nothing came of a kernel
 

@@ -3,9 +3,8 @@
 import re
 
 from ..instruments import bank_conflicts, cells, trace
-from ..judge import Report
+from ..judge import Finding, Report
 from ..launch import Kernel, cuda_kernel, parameters_like
-from ..sandbox import Finding
 from .loads import check_loads
 from .parts import with_part
 from .rules import judged, right

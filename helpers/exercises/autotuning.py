@@ -9,8 +9,8 @@ from .answers import NOT_YET, Answer, raised, source_around
 
 SIZES, VALUES = "abcd", range(4)  # the names of the four parameters, and their values
 PLACES = list(itertools.product(VALUES, repeat=len(SIZES)))
-TRIES = 80  # points that a run may try, of 256
-SEARCHES, ENOUGH = 30, 18  # runs on each landscape at most, and how many of them have to find the peak
+TRIES, SEARCHES, ENOUGH = 80, 30, 18  # points a run, of 256; runs on each landscape, and those that find the peak
+MANY = "it may try {most} points, and tried {tried}"
 NOT_BEST = "it returns {best}, which is not the best point that it tried"
 
 
@@ -56,9 +56,7 @@ def searched(search, land):
     if best is None:
         return None, NOT_YET
     if len(tried) > TRIES:
-        return None, Finding(
-            "too many", "it may try {most} points, and tried {tried}", values=dict(most=TRIES, tried=len(tried))
-        )
+        return None, Finding("too many", MANY, values={"most": TRIES, "tried": len(tried)})
     if len(rates) < len(tried):
         return None, Finding("twice", "it tries a point a second time")
     if rates.get(place(best)) != max(rates.values(), default=0):

@@ -12,6 +12,7 @@ from helpers.language import CHINESE, ENGLISH, PLACE
 SIGNS = re.compile(r"(?P<before> *(?:[✓✗…·] )?)(?P<said>.*)")
 CODE = re.compile(r"\s+\d+ \| ")  # begins a line of a kernel
 LONGEST = 2000  # signs of a line: an error may quote a learner's whole array
+NUMBERS = "time", "share", "used", "all", "rate"
 LISTS = "bars", "units", "pairs", "lines", "dots", "used", "sectors", "owns", "held", "both", "found", "what", "text"
 # What code puts together from parts without words of their own: English, Chinese.
 TOGETHER = {
@@ -20,7 +21,9 @@ TOGETHER = {
     "{unit} {time} ms, {share}% then {more}": "{unit} {time} ms，{share}%，然后{more}",
     "{unit} {time} ms, {share}%: {reasons} then {more}": "{unit} {time} ms，{share}%：{reasons}，然后{more}",
     "{time} ms of {what}": "{what} {time} ms",
+    "{time} ms of {what} then {more}": "{what} {time} ms，然后{more}",
     "{share}% {what}": "{share}% {what}",
+    "{kernel}, block (0, 0), {size}": "{kernel}，线程块 (0, 0)，{size}",
 }
 
 
@@ -99,6 +102,7 @@ def looks_like(english: str) -> re.Pattern:
             pattern += re.escape(part)
         else:
             sign = r"(?!\. [A-Z])." if part in LISTS else r"(?!\. [A-Z]|; )."
-            pattern += f"(?P={part})" if part in seen else f"(?P<{part}>(?:{sign})+?)"
+            place = rf"(?P<{part}>[\d.,]+%?)" if part in NUMBERS else rf"(?P<{part}>(?:{sign})+?)"
+            pattern += rf"(?P={part})" if part in seen else place
             seen.add(part)
     return re.compile(pattern)

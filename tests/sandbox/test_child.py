@@ -48,7 +48,7 @@ ENDS = [  # what ends a child, the kind and the words of what is told
     (lambda job: None, "", ""),
     (lambda job: os._exit(3), "crash", "exit status 3): it said nothing"),
     (lambda job: sys.exit(0), "crash", "exit status 0): it said nothing"),
-    (lambda job: ctypes.string_at(8), "crash", f"exit status {-signal.SIGSEGV}), {child.FAR}"),
+    (lambda job: ctypes.string_at(8), "crash", child.FAR.format(status=-signal.SIGSEGV)),
     (lambda job: os.abort(), "crash", f"exit status {-signal.SIGABRT})"),
     (raises, "crash", "LookupError: nothing to be found"),
     (takes_all_memory, "crash", "MemoryError"),

@@ -16,6 +16,7 @@ os.environ.pop("LC_ALL", None)
 os.environ["LC_MESSAGES"] = "C"  # doctor speaks English here, whatever its user does
 
 from helpers import devices, needs
+from helpers.checking import run_check
 from helpers.clock import limits, timing
 
 CLOCK = Path(__file__).parent / "tests" / "clock"
@@ -38,6 +39,12 @@ def brief_clock(request, monkeypatch):
         for module in (timing, limits):
             for name, seconds in BRIEF.items():
                 monkeypatch.setattr(module, name, seconds)
+
+
+@pytest.fixture(autouse=True)
+def no_kept_verdicts(monkeypatch):
+    """A test that changes what there is here hears of no verdict from before."""
+    monkeypatch.setattr(run_check, "KEPT", {})
 
 
 @pytest.fixture

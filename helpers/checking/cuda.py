@@ -4,11 +4,13 @@ import functools
 import re
 import sys
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 import numpy as np
 
 import ptx_machine
-from cuda_without_gpu import to_ptx
+from cuda_without_gpu import NotNative, to_ptx
+from cuda_without_gpu.native import NativeKernel
 
 from .. import devices, ladder
 from ..errors import KernelError, OutOfTime, in_our_words
@@ -100,9 +102,13 @@ class CudaProduct(KernelProduct):
         if not devices.compiling():
             return in_stages(self, stages)
         if self.k.runs_natively and not self.k.untimed:
-            outcome = in_child(self.k, multiply_there, SECONDS, stages=stages)
-            if outcome.value != "not native":
-                return outcome.value or Seen(outcome.findings)
+            from ..launch.natively import native_code  # pyopencl may be broken where nothing runs natively
+
+            with suppress(NotNative):
+                code = native_code(self.k)
+                outcome = in_child(self.k, multiply_there, SECONDS, stages=stages, code=code)
+                if outcome.value != "not native":
+                    return outcome.value or Seen(outcome.findings)
             self.k.compile()  # for the PTX machine, then
         there = OnPtx(self.k, to_ptx.COUNTED)
         note = Finding("", "on_the_PTX_machine")
@@ -269,22 +275,24 @@ def watch_there(job: Job, move: Callable, own: bool, source: str) -> Seen:
     return CudaProduct(k).seen(move)
 
 
-def multiply_there(job: Job, stages: list) -> Seen | str:
-    """In the child: what `in_stages` finds natively; "not native" where only the PTX machine runs the kernel."""
-    k = job.build()
-    k.compile()
-    if k.untimed:
-        return "not native"
+def multiply_there(job: Job, stages: list, code: NativeKernel) -> Seen | str:
+    """In the child: what `in_stages` finds natively; "not native" where the device does not take the kernel's code."""
+
+    from ..launch.natively import native_launcher
+
+    def built(*options):
+        k = job.build()
+        k.native, k.build_seconds = native_launcher(k, code, *options), 0.0
+        return k
 
     class There(CudaProduct):
         def unoptimised(self):
-            from ..launch.natively import native_launcher
+            return CudaProduct(built("-cl-opt-disable"))
 
-            plain = job.build()
-            plain.native, plain.build_seconds = native_launcher(plain, "-cl-opt-disable"), 0.0
-            return CudaProduct(plain)
-
-    return in_stages(There(k), stages)
+    try:
+        return in_stages(There(built()), stages)
+    except NotNative:
+        return "not native"
 
 
 def at_limit(run: ptx_machine.Run) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from .. import devices, ladder
+from .. import devices
 from ..errors import KernelError
 from ..judge import Finding, Kind, Seen, Wrong, examine
 from ..judge.moves import in_stages
@@ -68,11 +68,6 @@ class OpenCLProduct(KernelProduct):
             return in_stages(self, stages)
         outcome = in_child(self.k, multiply_there, 2 * SECONDS, stages=stages)
         return outcome.value or Seen(outcome.findings)
-
-    def takes(self, shape: tuple) -> bool:
-        """Whether the device does it in seconds: a processor takes twenty for `naive` at 1024."""
-        slow = ladder.STEPS[self.k.step].x_along == "rows" and self.k.device.kind != "GPU"
-        return super().takes(shape) and not (slow and shape == (1024, 1024, 1024))
 
     def large(self) -> bool:
         """Whether a K-tile or so is all that Oclgrind does of it in a second."""

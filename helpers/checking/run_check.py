@@ -11,10 +11,13 @@ from ..judge import Finding, Kind, Report, judge, wrong_elements
 from ..launch import Contestant, Kernel
 from ..launch.host import contestant
 from ..launch.kernel import refuse_shapes
+from ..sandbox import prepare
+from ..sandbox.job import packed, portable
 from .functions import FunctionProduct
 from .kernels import KernelProduct
 
 PLACEHOLDER = "your turn"
+KEPT: dict[bytes, Report] = {}  # verdicts on kernels, by all that they are
 
 
 def check(k: Contestant | Callable, shapes: list | None = None) -> Report:
@@ -25,10 +28,21 @@ def check(k: Contestant | Callable, shapes: list | None = None) -> Report:
     """
     k = contestant(k)
     given = None if shapes is None else refuse_shapes(k, shapes)
-    report = judge(product_of(k), given)
-    if isinstance(k, Kernel):
-        k.checked = not k.own or bool(report)  # a later check may find what an earlier one, of other shapes, did not
+    if not isinstance(k, Kernel):
+        return not_yet(k, judge(product_of(k), given))
+    report = verdict_on(k, given)
+    k.checked = not k.own or bool(report)  # a later check may find what an earlier one, of other shapes, did not
     return not_yet(k, report)
+
+
+def verdict_on(k: Kernel, shapes: list | None) -> Report:
+    """The verdict on a kernel, which is kept: of the same kernel it is the same."""
+    key = packed((portable(k), k.step, k.parameters, k.device.name, k.own, shapes))
+    if key not in KEPT:
+        if k.own:
+            prepare(product_of.__module__)
+        KEPT[key] = judge(product_of(k), shapes)
+    return KEPT[key]
 
 
 def product_of(k: Contestant) -> KernelProduct | FunctionProduct:

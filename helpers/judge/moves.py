@@ -7,13 +7,14 @@
 """
 
 from dataclasses import replace
+from time import perf_counter
 
 from .causes import Launch, cause
 from .findings import Finding, Kind
 from .product import Product, Seen, Shape, Wrong
 from .reference import drawn, wrong_elements
 from .report import Report
-from .shapes import MULTIPLIED, largest, telling, watched
+from .shapes import MULTIPLIED, PART, PATIENCE, largest, telling, watched
 
 ENOUGH = 4  # wrong launches, to see what they have in common
 
@@ -66,9 +67,12 @@ def in_stages(product: Product, stages: list[list[Shape]]) -> Seen:
 
 def examine(product: Product, shapes: list[Shape], turn: int = 0) -> Seen:
     """Multiply at each of the shapes, compare, and name the cause. `turn`: of the first draw."""
-    wrong, right = [], []
+    wrong, right, slow = [], [], False
     for number, shape in enumerate(shapes, turn):
+        if slow and shape == MULTIPLIED[-1]:
+            break
         A, B = drawn(shape, product.inputs, number)
+        begun = perf_counter()
         try:
             C = product.multiply(A, B)
         except Wrong as seen:
@@ -77,6 +81,7 @@ def examine(product: Product, shapes: list[Shape], turn: int = 0) -> Seen:
             if wrong:
                 break
             return Seen([product.failure(error)], shapes)
+        slow = slow or (shape == PART and perf_counter() - begun > PATIENCE)
         amiss = wrong_elements(C, A, B, product.inputs)
         if not amiss.any():
             right.append(shape)

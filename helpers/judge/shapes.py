@@ -13,13 +13,16 @@ MULTIPLIED = (
     # one row, one column, a long sum; 65,536 in each side, where a counter of 16 bits starts again
     *((1, 1025, 33), (1000, 1, 96), (4, 6, 65_839), (65_539, 2, 3), (3, 65_543, 2)),
     # squares, and each power of two that people use in each side, with the other two kept short
-    *((16, 16, 16), (32, 32, 32), (64, 64, 64), (128, 128, 128), (1024, 1024, 1024)),
+    *((16, 16, 16), (32, 32, 32), (64, 64, 64), (128, 128, 128)),
     *((256, 16, 32), (512, 64, 16), (2048, 32, 64), (4096, 128, 32)),
     *((64, 256, 16), (16, 512, 128), (32, 2048, 16), (96, 4096, 48)),
     *((16, 32, 256), (128, 16, 512), (48, 96, 2048), (32, 64, 4096)),
     # more than 2**24 elements: beyond, a float32 that holds a place in C skips some
     (4100, 4100, 1),
+    # a square that people time, and before it a part, which tells how long the whole takes
+    *((64, 1024, 1024), (1024, 1024, 1024)),
 )
+PART, PATIENCE = (64, 1024, 1024), 0.2  # seconds for it, beyond which the square is left out
 MOST_OF_A_FUNCTION = 1 << 18  # products: a function of the host may be a loop in Python
 
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from cuda_without_gpu import NotNative
+
 from .. import devices, ladder, needs
 from ..arguments import told
 from ..devices import Device
@@ -204,10 +206,12 @@ class CudaKernel(Kernel):
         start = time.perf_counter()
         try:
             if self.runs_natively:
-                from .natively import native_launcher
+                from .natively import native_code, native_launcher
 
-                self.native = native_launcher(self)
-                self.device = self.device if self.native else devices.PTX_MACHINE
+                try:
+                    self.native = native_launcher(self, native_code(self))
+                except NotNative:
+                    self.device = devices.PTX_MACHINE
             if not self.native:
                 self.function.compile(SIGNATURE)
         except Exception as error:  # Numba raises many kinds; the learner needs its words

@@ -1,6 +1,6 @@
 """Where does a kernel run that may be wrong? In a process of its own, where it is seen what a device hides."""
 
-from .child import SECONDS, Outcome, in_child
+from .child import SECONDS, Outcome, in_child, prepare
 from .findings import Finding, source_line
 from .inside import limit_computing
 from .job import Job, calls_opencl
@@ -18,5 +18,6 @@ __all__ = [
     "limit_computing",
     "oclgrind_counts",
     "oclgrind_findings",
+    "prepare",
     "source_line",
 ]

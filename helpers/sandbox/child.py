@@ -18,7 +18,7 @@ from .findings import Finding
 from .inside import DOING
 from .job import BUILDING, Job, packed, portable, text_of
 from .oclgrind import OCLGRIND, oclgrind_environment
-from .process import end, start, wait_patiently
+from .process import end, start, start_server, wait_patiently
 
 SECONDS = 60  # of computing
 OUT_OF_TIME = getattr(signal, "SIGXCPU", 0)  # ends a child that has computed too long on one thing
@@ -88,12 +88,17 @@ def in_child(
         if oclgrind:
             environment |= oclgrind_environment(oclgrind, folder, k.device, oclgrind_options)
             environment[devices.PROVED_ABOVE] = OCLGRIND  # who cannot run it tries the kernel on its own device
-        process = start(folder, environment, task.__module__, packed(job))
+        process = start(folder, environment, task.__module__, packed(job), seconds)
         try:
             in_time = wait_patiently(process, seconds, f"{k} in a child process")
         finally:
             end(process)
         return outcome_of(k, folder, process.exitcode if in_time else None, seconds, bool(oclgrind))
+
+
+def prepare(module: str) -> None:
+    """Begin what a first child waits for, while this process does something else; `module`: of the child's task."""
+    start_server(child_environment(compiler=False), module)
 
 
 def outcome_of(k, folder, status, seconds, oclgrind):

@@ -31,12 +31,15 @@ except ImportError:  # Windows has none
 GIGABYTE = 2**30
 MEMORY = 12 * GIGABYTE  # of data: an OpenCL driver reserves gigabytes that it never touches
 FILE = GIGABYTE  # of one file that it writes, such as what it prints
-LONGEST = 300  # seconds of computing, on each core, after which a child ends even if nobody looks
+BEYOND = 5  # seconds after its time, of computing on each core, a child ends even if nobody looks
 DOING = "doing"  # the file that says how many seconds a child may compute on one thing, and on what
 
 
-def run(folder: Path, environment: dict, path: list, packed: bytes) -> None:
-    """Do the job in that folder, under that environment and module search path. For a process of its own."""
+def run(folder: Path, environment: dict, path: list, packed: bytes, seconds: float) -> None:
+    """Do the job in that folder, under that environment and module search path. For a process of its own.
+
+    `seconds`: of computing that it has.
+    """
     threading.Thread(target=end_with_parent, daemon=True).start()
     if hasattr(os, "setsid"):
         os.setsid()  # an interrupt is meant for the notebook; and what this process starts can be ended with it
@@ -46,7 +49,7 @@ def run(folder: Path, environment: dict, path: list, packed: bytes) -> None:
     os.environ.update(environment)
     tempfile.tempdir = None  # it was found by other variables
     sys.path[:] = path  # once this package has its own modules: a learner's file may be called like one of them
-    limit_this_process()
+    limit_this_process(seconds)
     with open(folder / "answer", "wb", buffering=0) as answer:
         for record in records(packed, folder):
             answer.write(pickle.dumps(record))
@@ -83,12 +86,13 @@ def refused(said: str) -> list[Finding]:
     return found or [Finding(kind, "{text}", values={"text": told or said})]
 
 
-def limit_this_process() -> None:
+def limit_this_process(seconds: float) -> None:
     """Limit what this process takes of the machine; where the system has no such limits, or lower ones, leave it so."""
     if resource is None:
         return
     data = min(MEMORY, psutil.virtual_memory().total // 2)
-    for what, most in (("DATA", data), ("FSIZE", FILE), ("CORE", 0), ("CPU", LONGEST * os.cpu_count())):
+    computing = math.ceil(seconds + BEYOND) * os.cpu_count()
+    for what, most in (("DATA", data), ("FSIZE", FILE), ("CORE", 0), ("CPU", computing)):
         number = getattr(resource, f"RLIMIT_{what}")
         lowest = [value for value in (most, *resource.getrlimit(number)) if value != resource.RLIM_INFINITY]
         resource.setrlimit(number, (min(lowest), min(lowest)))

@@ -114,8 +114,8 @@ def jit_again(function, options, signatures):
     return cuda.jit(signatures, **options)(function) if signatures else cuda.jit(function, **options)
 
 
-def packed(job: Job) -> bytes:
-    """The job as bytes. Raises TypeError when a learner's function uses something that cannot travel."""
+def packed(job: object) -> bytes:
+    """A job, or what a kernel is made from, as bytes. Raises TypeError where a function uses what cannot travel."""
     buffer = io.BytesIO()
     try:
         Pickler(buffer).dump(job)

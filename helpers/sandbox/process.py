@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from multiprocessing import connection, forkserver
 from types import ModuleType
 
@@ -29,24 +29,36 @@ LOOK = 0.25  # seconds between two looks at how a child is doing
 STILL = 60  # seconds that a child may go without computing: on a busy machine it waits its turn
 
 
-def start(folder, environment: dict, module: str, packed: bytes):
-    """A child process that does the packed job in that folder; `module`: of its task. Returns a `multiprocessing` one.
+def start(folder, environment: dict, module: str, packed: bytes, seconds: float):
+    """A child process that does the packed job in that folder, in so many seconds; `module`: of its task.
 
     A learner's script need not have `if __name__ == "__main__"`: the child has nobody for `__main__`.
     """
-    process = CONTEXT.Process(target=run, args=(folder, environment, [*sys.path], packed))
-    own = [place for place in sys.path if place not in ("", os.getcwd())]
-    changes = [
-        (os.environ, environment),
-        (sys.modules, {"__main__": ModuleType("__main__")}),
-        (vars(sys), {"path": own}),
-        (vars(forkserver), {"connect_to_new_process": server(environment, module)}),
-    ]
-    with STARTING, ExitStack() as meanwhile:
-        for change in changes:
-            meanwhile.enter_context(changed(*change))
+    process = CONTEXT.Process(target=run, args=(folder, environment, [*sys.path], packed, seconds))
+    ask = server(environment, module).connect_to_new_process
+    with as_a_child_is_started(environment), changed(vars(forkserver), {"connect_to_new_process": ask}):
         process.start()
     return process
+
+
+def start_server(environment: dict, module: str) -> None:
+    """Start the server that such a child is forked from, which takes a second, and do not wait for it."""
+    if FORKS:
+        with as_a_child_is_started(environment):
+            server(environment, module).ensure_running()
+
+
+@contextmanager
+def as_a_child_is_started(environment: dict) -> Iterator[None]:
+    """Within it, this process has what a child shall have, and no other thread starts one."""
+    own = [place for place in sys.path if place not in ("", os.getcwd())]
+    with (
+        STARTING,
+        changed(os.environ, environment),
+        changed(sys.modules, {"__main__": ModuleType("__main__")}),
+        changed(vars(sys), {"path": own}),
+    ):
+        yield
 
 
 @contextmanager
@@ -63,13 +75,13 @@ def changed(names: dict, values: dict) -> Iterator[None]:
 
 
 def server(environment, module):
-    """What asks this process's own server for a child, which leaves alone the one that a learner's programs may use."""
+    """This process's own server for such children, which leaves alone the one that a learner's programs may use."""
     meets = environment[devices.CUDA_OF_CHILD]
     if meets not in SERVERS:
         SERVERS[meets] = forkserver.ForkServer()
         ours = [module] if module.startswith("helpers.") else []
         SERVERS[meets].set_forkserver_preload(["helpers.sandbox.preload", *ours])
-    return SERVERS[meets].connect_to_new_process
+    return SERVERS[meets]
 
 
 def end(process) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from helpers import devices, opencl_kernel
 from helpers.launch import KernelError, opencl
-from helpers.sandbox import child, in_child, limit_computing, process
+from helpers.sandbox import child, in_child, inside, limit_computing, process
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="forked children, and the limits and groups of Linux")
 
@@ -103,6 +103,9 @@ def test_a_compiler_that_dies_or_never_ends_is_told_with_what_it_may_be(tmp_path
     assert finding.message.startswith(f"the compiler of {k.device.name} ")
 
 
+LIMITED = ("DATA", "FSIZE", "CPU")
+
+
 def surroundings(job):
     import resource
 
@@ -115,7 +118,7 @@ def surroundings(job):
         "input": sys.stdin.read() if sys.stdin else "",
         "session": os.getsid(0),
         "garbage": gc.get_freeze_count(),
-        "limits": [resource.getrlimit(one)[0] for one in (resource.RLIMIT_DATA, resource.RLIMIT_FSIZE)],
+        "limits": [resource.getrlimit(getattr(resource, f"RLIMIT_{one}"))[0] for one in LIMITED],
         "leaves": leaves,
     }
 
@@ -125,12 +128,13 @@ def test_a_child_has_the_surroundings_that_it_is_given_and_leaves_nothing_behind
     monkeypatch.setenv("A_VARIABLE_OF_THIS_TEST", "42")
     monkeypatch.setenv("OCLGRIND_UNINITIALIZED", "1")  # a user's own
     monkeypatch.chdir(tmp_path)
-    there = in_child(opencl_kernel("naive"), surroundings).value
+    there = in_child(opencl_kernel("naive"), surroundings, seconds=7).value
     assert there["environment"]["A_VARIABLE_OF_THIS_TEST"] == "42" and there["directory"] == str(tmp_path)
     assert not [name for name in there["environment"] if name.startswith("OCLGRIND_")]
     assert there["input"] == "" and there["garbage"] > 10_000
     assert there["session"] != os.getsid(0), "an interrupt that is meant for the notebook would end it"
     assert 0 < there["limits"][0] <= 12 * 2**30 and there["limits"][1] == 2**30
+    assert there["limits"][2] == (7 + inside.BEYOND) * os.cpu_count(), "an orphan that hangs in a driver ends"
     is_gone(there["leaves"])
     assert forkserver._forkserver._forkserver_pid is None, "a learner's own programs have a server of their own"
 

@@ -27,6 +27,7 @@ import cuda_without_gpu
 from cuda_without_gpu.before_numba import let_numba_load
 
 from . import drivers, files
+from .errors import Told
 from .packages import damaged, repair, version
 
 # Ladder parameters are chosen by kind. PoCL loops over the work-items of a group where Intel's CPU
@@ -41,7 +42,7 @@ CUDA_OF_CHILD = "HELPERS_CUDA_OF_CHILD"
 PROVED_ABOVE = "HELPERS_PROVED_OPENCL"  # names to a child the OpenCL device that its parent has proved
 
 
-class DeviceError(RuntimeError):
+class DeviceError(Told):
     """No device of that dialect can run a kernel; the message says what to install or set."""
 
 
@@ -407,8 +408,8 @@ def opencl_device(name: str | None = None, kinds: tuple = KINDS) -> Device:
     Raises DeviceError when none does, with what to install.
     """
     if not isinstance(name, str | None):
-        text = "is no name; give a part of one that python -m helpers doctor lists."
-        raise DeviceError(f"device={repr(name)[:80]} {text}")
+        text = "device={name} is no name; give a part of one that python -m helpers doctor lists."
+        raise DeviceError(text, name=repr(name)[:80])
     return proved_device(name or wanted(), kinds)
 
 
@@ -420,39 +421,49 @@ def proved_device(name: str | None, kinds: tuple) -> Device:
         part = name.lower().removesuffix("#0")
         found = [one for one in found if part in f"{one.handle.platform.name} {one.name}".lower()]
         if not found:
-            listed = ", ".join(f"{one.name} ({one.handle.platform.name})" for one in opencl_devices()) or "none at all"
-            raise DeviceError(f"no OpenCL device is called {name!r}; found: {listed}.")
+            listed = ", ".join(f"{one.name} ({one.handle.platform.name})" for one in opencl_devices()) or (
+                "none at all",
+                {},
+            )
+            raise DeviceError("no OpenCL device is called {name}; found: {listed}.", name=repr(name), listed=listed)
     for device in found:
         if device.kind in kinds and problem_of(device) is None:
             return device
     tried = [f"{one.name}: {problem_of(one) if one.kind in kinds else one.kind}" for one in found]
     tried += [f"{library}: {fault}" for library, _, fault in drivers.faults()]
-    what = "device" if "GPU" in kinds else "CPU"
-    why = "; ".join(tried) or "no driver is installed"
-    raise DeviceError(f"no OpenCL {what} can run a kernel ({why}). {opencl_remedy()}")
+    key = "no OpenCL CPU can run a kernel ({why}). {remedy}"
+    if "GPU" in kinds:
+        key = "no OpenCL device can run a kernel ({why}). {remedy}"
+    raise DeviceError(key, why="; ".join(tried) or ("no driver is installed", {}), remedy=opencl_remedy())
 
 
 RUNTIME = drivers.RUNTIME, "intel-cmplr-lib-rt"  # pip's packages of an OpenCL CPU runtime
 SYSTEM_RUNTIME = "sudo apt-get install pocl-opencl-icd"
 
 
-def opencl_remedy():
-    """The one command that adds an OpenCL CPU runtime on this kind of machine, or mends the one that is there."""
+def opencl_remedy() -> tuple[str, dict]:
+    """What adds an OpenCL CPU runtime on this machine, or mends the one that is there: see `language.spelled`."""
     runtime, shown = drivers.pip_cpu_runtime(), drivers.visible_cpu_runtime()
     lost = version(drivers.RUNTIME) and (not runtime or damaged(*RUNTIME) or drivers.fault_of(shown or runtime))
+    if lost and str(lost).endswith(drivers.BUSY):
+        return "Try again.", {}
     if lost:
-        return "Try again." if str(lost).endswith(drivers.BUSY) else f"To mend pip's CPU runtime: {repair(*RUNTIME)}"
+        return "To mend pip's CPU runtime: {command}", {"command": repair(*RUNTIME)}
     if shown and drivers.PYOPENCL_FIRST and not opencl_devices():
-        return "OpenCL's drivers were listed before `import helpers`. Restart Python, and import helpers first."
+        return "OpenCL's drivers were listed before `import helpers`. Restart Python, and import helpers first.", {}
     if shown:
-        return f"pip's CPU runtime fails here. To add another: {SYSTEM_RUNTIME}"
+        return "pip's CPU runtime fails here. To add another: {command}", {"command": SYSTEM_RUNTIME}
     if runtime:
-        return "pip's CPU runtime is installed but hidden: unset OCL_ICD_VENDORS, and import helpers before pyopencl."
+        return (
+            "pip's CPU runtime is installed but hidden: unset OCL_ICD_VENDORS, and import helpers before pyopencl.",
+            {},
+        )
+    command = SYSTEM_RUNTIME
     if sys.platform == "darwin":
-        return "To add a CPU runtime: conda install -c conda-forge pocl pyopencl"
-    if platform.machine().lower() in ("x86_64", "amd64"):
-        return f"To add a CPU runtime: pip install {' '.join(RUNTIME)}"
-    return f"To add a CPU runtime: {SYSTEM_RUNTIME}"
+        command = "conda install -c conda-forge pocl pyopencl"
+    elif platform.machine().lower() in ("x86_64", "amd64"):
+        command = f"pip install {' '.join(RUNTIME)}"
+    return "To add a CPU runtime: {command}", {"command": command}
 
 
 def numpy_blas():

@@ -1,8 +1,7 @@
-"""In which language a text is shown: English, as the rooms write it, or Chinese, by the sentences of `zh_CN.toml`.
+"""In which language a text is shown: English, or Chinese where it was chosen.
 
-A room writes its sentences in English. Where one is shown, `said` looks for the sentence of the catalogue that it is an
-example of, and says the same in Chinese. Numbers, names and lines of code pass as they are; so does, whole, a sentence
-that the catalogue lacks.
+A sentence is looked up exactly: its key is the English with {places} for what differs, or a short key of the judge's.
+The Chinese is in `zh_CN.toml`, here and in the judge's room. A sentence that has none is shown in English, whole.
 """
 
 import functools
@@ -15,17 +14,13 @@ from pathlib import Path
 
 ENGLISH, CHINESE = "en", "zh_CN"
 NOW = [ENGLISH]
+HERE = Path(__file__).parent
+FOLDERS = (HERE, HERE / "judge")  # whose tables, called like the language, have the sentences
 PLACE = re.compile(r"\{(\w+)\}")
 WIDE = "\u2e80-\u303e\u3400-\u9fff\uff01-\uff60"  # take two columns each: Chinese characters, and their punctuation
 # Files of fonts with Chinese characters and without serifs: of Linux, Windows, macOS.
 FONT_FILES = r"noto_?sans_?(cjk|sc)-regular|source_?han_?sans\w*-regular|wqy-"
 FONT_FILES += r"|\bmsyh\.|\bsimhei\.|pingfang|hiragino sans gb|stheiti"
-CODE = re.compile(r"\s+\d+ \| ")  # begins a line of a kernel
-PARTS = re.compile(r"(?P<before> *(?:[✓✗…·] )?)(?P<said>.*?)(?P<stop>\.?)")  # of a line that is shown
-LONGEST = 2000  # signs of a line: an error may quote a learner's whole array
-# What stands in a place: a number in one called n or m; what may be long in one called text or any, also with a figure
-# behind; in others what ends with its clause.
-NUMBER, LONG, CLAUSE = r"(?P<{}>[-+]?[\d,.]*\d)", r"(?P<{}>.+)", r"(?P<{}>(?:(?!; |\. | \(\d+ times\)).)+?)"
 
 
 def set_language(language: str) -> None:
@@ -44,51 +39,28 @@ def of_the_user() -> str:
     return CHINESE if next(filter(None, names), "").startswith("zh") else ENGLISH
 
 
-def said(text: str) -> str:
-    """The text as it is shown: where Chinese was chosen, each line that the catalogue has in Chinese."""
-    return text if NOW[0] == ENGLISH else in_chinese(text)
+def said(sentence: str, /, **values: object) -> str:
+    """The sentence with these values, in the language that was chosen. What `spelled` takes for one is said, too."""
+    return spelled(NOW[0], sentence, values)
 
 
-def in_chinese(text: str) -> str:
-    """The text in Chinese, line by line: signs and indents stay, and so does a line that the catalogue lacks."""
-    return "\n".join(map(line_in_chinese, text.split("\n")))
+def spelled(language: str, sentence: str, values: dict) -> str:
+    """The sentence of that key with those values, in that language; in English, whole, where it has none there.
 
-
-def line_in_chinese(line):
-    """One line in Chinese."""
-    parts = PARTS.fullmatch(line)
-    if CODE.match(line) or not (chinese := sentence(parts["said"])):
-        return line
-    chinese_to_the_end = re.search(f"[{WIDE}][^{WIDE}]{{,25}}$", chinese)  # else English words end it
-    return parts["before"] + chinese + ("。" if chinese_to_the_end else ".") * bool(parts["stop"])
-
-
-@functools.cache
-def sentence(english: str) -> str | None:
-    """A sentence, or several, in Chinese; None where the catalogue lacks one of them."""
-    if len(english) > LONGEST:
-        return None
-    for template, chinese in catalogue():
-        found = template.fullmatch(english)
-        if found and (places := filled(found.groupdict())) is not None:
-            return closed_up(chinese.format(**places))
-    for between, joined in ((r"(?<=[?.]) (?=[A-Z`])", "。"), ("; ", "；"), (", ", "，")):
-        first, *others = re.split(between, english)
-        chinese = [sentence(first.removesuffix("."))] if others else []
-        while chinese and chinese[-1] and others:
-            chinese.append(sentence(others.pop(0).removesuffix(".")))
-        if chinese and all(chinese):
-            return joined.join(chinese).replace("？。", "？")
-    return None
-
-
-def filled(places):
-    """{place: what stands there in Chinese}; None where one that is a text has none. A name stays as it is."""
-    code = {name for name, word in places.items() if word == "None" or (name[:4] == "name" and word.isidentifier())}
-    chinese = {name: None if name in code else sentence(english) for name, english in places.items()}
-    if any(name.startswith("text") and not chinese[name] for name in places):
-        return None
-    return {name: chinese[name] or english for name, english in places.items()}
+    A value that has a key and values itself, as a `Finding` has, or is such a pair, is spelled first; one called "kind"
+    is a kind of finding. A sentence without values stays as it is, and one without words, "{name}: {rate}", needs none.
+    """
+    table = sentences(language)
+    if language != ENGLISH and sentence not in table and re.search("[A-Za-z]", PLACE.sub("", sentence)):
+        return spelled(ENGLISH, sentence, values)
+    words = table.get(sentence, sentence)
+    if not values:
+        return words
+    texts = {name: spelled(language, *pair) if (pair := pair_of(value)) else value for name, value in values.items()}
+    if "kind" in texts:
+        texts["kind"] = kind_in(language, texts["kind"])
+    text = words.format(**texts)
+    return text if language == ENGLISH else closed_up(text)
 
 
 def closed_up(chinese: str) -> str:
@@ -96,29 +68,38 @@ def closed_up(chinese: str) -> str:
     return re.sub(f"(?<=[{WIDE}“”]) (?=[{WIDE}“”])", "", chinese)
 
 
-ALSO: dict[str, str] = {}  # {English: Chinese} of rooms that have their sentences by key
+def pair_of(value: object) -> tuple | None:
+    """(key, values) of a value that is a sentence itself; None of another one."""
+    if hasattr(value, "key"):
+        return value.key, value.values
+    if isinstance(value, tuple | list) and len(value) == 2 and isinstance(value[1], dict):
+        return tuple(value)
+    return None
+
+
+def kind_in(language: str, kind: str) -> str:
+    """The name of a kind of findings: in Chinese both names, since prose has either."""
+    chinese = "" if language == ENGLISH else tables(HERE)["kinds"].get(kind)
+    return f"{chinese}（{kind}）" if chinese else kind
 
 
 @functools.cache
-def tables() -> dict[str, dict[str, str]]:
-    """The catalogue as it is in its file: {table: {English: Chinese}}."""
-    with open(Path(__file__).with_name(f"{CHINESE}.toml"), "rb") as file:
-        return tomllib.load(file)
-
-
-def entries() -> list[tuple[str, str]]:
-    """(English, Chinese) of each sentence: of a kind both names are shown, since prose has either."""
-    kinds = {kind: f"{chinese}（{kind}）" for kind, chinese in tables()["kinds"].items()}
-    others = [pair for name, table in tables().items() if name != "kinds" for pair in table.items()]
-    others += ALSO.items()
-    others.sort(key=lambda pair: -len(PLACE.sub("", pair[0])))  # the one with most words wins
-    return [*((f"{kind}: {{any}}", f"{both}：{{any}}") for kind, both in kinds.items()), *others, *kinds.items()]
+def sentences(language: str) -> dict[str, str]:
+    """{key: sentence} of what is said in that language; of English, those alone that have a short key."""
+    return {
+        key: words
+        for folder in FOLDERS
+        for name, table in tables(folder, language).items()
+        if name != "kinds"
+        for key, words in table.items()
+    }
 
 
 @functools.cache
-def catalogue() -> list[tuple[re.Pattern, str]]:
-    """What each English sentence looks like, and its Chinese."""
-    return [(looks_like(english), chinese) for english, chinese in entries()]
+def tables(folder: Path, language: str = CHINESE) -> dict[str, dict[str, str]]:
+    """The file of that folder as it is: {table: {key: sentence}}; {} where there is none."""
+    file = folder / f"{language}.toml"
+    return tomllib.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
 
 
 @functools.cache
@@ -138,19 +119,6 @@ def chinese_font() -> str:
             names = [font.name for font in fontManager.ttflist if font.fname == path]
             return next((name for name in names if name.endswith(" SC")), names[0])
     return ""
-
-
-def looks_like(english: str) -> re.Pattern:
-    """What a text looks like that is an example of that sentence. (s) stands for an s, or none."""
-    first, *others = (re.escape(part).replace(r"\(s\)", "s?") for part in PLACE.split(english)[::2])
-    pattern = f"(?i:{first[0]}){first[1:]}" if first[:1].isalpha() else first
-    kinds = {"n": NUMBER, "m": NUMBER, "text": LONG, "any": LONG}
-    for name, words in zip(PLACE.findall(english), others, strict=True):
-        kind = kinds.get(name.rstrip("23"), CLAUSE)
-        # What ends with the words behind it ends where these come first: a long line is looked through once.
-        atom = "(?>{}{})" if kind is CLAUSE and words.strip("\\ ") and words is not others[-1] else "{}{}"
-        pattern += atom.format(kind.format(name), words)
-    return re.compile(pattern)
 
 
 class ByCharacter(textwrap.TextWrapper):

@@ -34,11 +34,14 @@ def repair(*packages: str) -> str:
     return " ".join(["pip install --force-reinstall", *["--no-deps"] * bool(broken), *pins])
 
 
-def remedy_for(problem: str, *packages: str) -> str:
-    """The pip command that adds those packages; where the first is there, the problem, and the one that mends them."""
+def remedy_for(problem: str, *packages: str) -> tuple[str, dict]:
+    """The pip command that adds those packages; where the first is there, the problem, and the one that mends them.
+
+    It is the key and the values of a sentence, see `language.spelled`.
+    """
     if version(packages[0]):
-        return f"{problem.rstrip('.')}. To mend it: {repair(*packages)}"
-    return f"pip install {' '.join(packages)}"
+        return "{problem}. To mend it: {command}", {"problem": problem.rstrip("."), "command": repair(*packages)}
+    return "{command}", {"command": f"pip install {' '.join(packages)}"}
 
 
 def damaged(*packages: str) -> list[str]:

@@ -156,8 +156,7 @@ class OnPtx(CudaProduct):
         if any(one.kind == "out of time" for one in done.findings) and len(done.findings) == 1:
             line = done.findings[0].source
             shape = " x ".join(map(str, (M, N, K)))
-            text = f"at {shape} (M x N x K) it still ran when the check's time was over"
-            raise OutOfTime(text, source_line(self.k, line) if line else 0)
+            raise OutOfTime("still_ran", source_line(self.k, line) if line else 0, shape=f"{shape} (M x N x K)")
         return done
 
     def multiply(self, A, B, fill=np.nan):
@@ -319,9 +318,10 @@ def whole_row(k: Kernel) -> list[Finding]:
 
 def refused(k: Kernel, error: BaseException) -> Finding:
     """What Numba's compiler refuses: what it means, what helps, and the line."""
-    own = numba_internals.plain_function(k.function).__code__.co_filename
-    words, line = refusals.told(error, k.source, lambda file, line: source_line(k, line) if file == own else 0)
-    return Finding(Kind.NOT_COMPILED, words, (line,) if line else ())
+    file = numba_internals.plain_function(k.function).__code__.co_filename
+    told = refusals.told(error, k.source, lambda name, line: source_line(k, line) if name == file else 0)
+    (key, values), line = told
+    return Finding(Kind.NOT_COMPILED, key, (line,) if line else (), values)
 
 
 def mentions(k: Kernel, pattern: str) -> tuple:

@@ -11,8 +11,9 @@ from ..judge import Finding, Kind, Seen, Wrong
 from ..judge.moves import in_stages
 from ..judge.shapes import for_a_function
 from ..launch import Contestant, NotYet
+from ..launch.contestant import PAST_THE_END
 from ..launch.cuda_source import came_as_text
-from ..launch.kernel import DeviceLost
+from ..launch.kernel import LOST
 from ..sandbox import SECONDS, Job, calls_opencl, in_child, source_line
 from .in_time import limited, stopped
 
@@ -20,30 +21,36 @@ from .in_time import limited, stopped
 HOST_SAYS = (
     (
         "INVALID_WORK_GROUP_SIZE",
-        ". The global size counts work-items, not groups: along each axis it is a whole multiple of the group's size",
+        "{error}. The global size counts work-items, not groups: along each axis it is a whole multiple of the group's "
+        "size",
     ),
     (
         "set_arg failed|INVALID_ARG",
-        ". Give the kernel's arguments in its order: whole numbers as np.int32(M), matrices as buffers",
+        "{error}. Give the kernel's arguments in its order: whole numbers as np.int32(M), matrices as buffers",
     ),
     (
         "create_buffer failed: INVALID_HOST_PTR",
-        ". COPY_HOST_PTR takes the numbers from hostbuf=, as in cl.Buffer(context, flags.READ_ONLY | "
+        "{error}. COPY_HOST_PTR takes the numbers from hostbuf=, as in cl.Buffer(context, flags.READ_ONLY | "
         "flags.COPY_HOST_PTR, hostbuf=A)",
     ),
     (
         r"(?s)incompatible function arguments.*_cl\.Buffer, .*ndarray",
-        ". The array that fills a buffer goes by its name: cl.Buffer(context, flags.READ_ONLY | "
+        "{error}. The array that fills a buffer goes by its name: cl.Buffer(context, flags.READ_ONLY | "
         "flags.COPY_HOST_PTR, hostbuf=A)",
     ),
     (
         "Enqueue(Read|Write)Buffer failed: INVALID_VALUE",
-        ". The buffer is smaller than the array: its size is in bytes, C.nbytes, and C.size counts elements",
+        "{error}. The buffer is smaller than the array: its size is in bytes, C.nbytes, and C.size counts elements",
     ),
-    ("Buffer failed: INVALID_VALUE", ". The buffer is smaller than the array: its size in bytes is C.nbytes"),
-    ("launch configuration was not", ". Launch the kernel with its grid and its block: kernel[grid, block](A, B, C)"),
-    ("must be a sequence of integers", ". Blocks are whole numbers: math.ceil(M / rows) of them cover M rows"),
+    ("Buffer failed: INVALID_VALUE", "{error}. The buffer is smaller than the array: its size in bytes is C.nbytes"),
+    (
+        "launch configuration was not",
+        "{error}. Launch the kernel with its grid and its block: kernel[grid, block](A, B, C)",
+    ),
+    ("must be a sequence of integers", "{error}. Blocks are whole numbers: math.ceil(M / rows) of them cover M rows"),
+    ("", "{error}"),
 )
+KINDS = {LOST: Kind.CRASH, PAST_THE_END: Kind.OUT_OF_BOUNDS}  # {key of an error's sentence: kind of finding}
 
 
 class FunctionProduct:
@@ -115,17 +122,16 @@ class FunctionProduct:
         if isinstance(error, OutOfTime):
             raise error
         if isinstance(error, NotYet):
-            return Finding(Kind.NO_ANSWER, str(error))
-        if isinstance(error, DeviceLost):
-            return Finding(Kind.CRASH, str(error).rstrip("."))
-        if isinstance(error, KernelError) and "past the end" in str(error):
-            return Finding(Kind.OUT_OF_BOUNDS, str(error))
+            return Finding(Kind.NO_ANSWER, "returns_none")
+        if isinstance(error, KernelError) and (kind := KINDS.get(error.sentence[0])):
+            return Finding(kind, error.sentence[0], values=error.sentence[1])
         if isinstance(error, KernelError) and "does not compile" in str(error):
-            return Finding(Kind.NOT_COMPILED, str(error))
+            return Finding(Kind.NOT_COMPILED, "{text}", values={"text": str(error)})
         first = re.sub(r":\n\s*", ": ", str(error).strip()).split("\n")[0]
         first = re.split(r"\. (?:Use the syntax|The following argument types)", first)[0]
-        meant = next((words for pattern, words in HOST_SAYS if re.search(pattern, str(error))), "")
-        return Finding(Kind.ERROR, f"{type(error).__name__}: {first}{meant}", line_raised(self.k, error))
+        key = next(words for pattern, words in HOST_SAYS if re.search(pattern, str(error)))
+        values = {"error": f"{type(error).__name__}: {first}"}
+        return Finding(Kind.ERROR, key, line_raised(self.k, error), values)
 
 
 def call_there(job: Job, stages: list) -> Seen:

@@ -26,6 +26,8 @@ def limited() -> Iterator[None]:
 
 def stopped(late: OutOfTime) -> Seen:
     """What came of a check whose time was over."""
-    code = str(late).partition("\n")[2].strip()
-    text = str(late).partition("\n")[0] + (f", at `{code}`" if code else "")
-    return Seen([Finding(Kind.TOO_SLOW, text, (late.line,) if late.line else ())])
+    key, values = late.sentence
+    if not values:  # as `cuda_without_gpu` says it: the line of code stands below
+        text, _, code = key.partition("\n    ")
+        key, values = "{text}, at `{code}`" if code else "{text}", {"text": text, "code": code}
+    return Seen([Finding(Kind.TOO_SLOW, key, (late.line,) if late.line else (), values)])

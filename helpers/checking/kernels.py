@@ -19,7 +19,7 @@ class KernelProduct(FunctionProduct):
 
     def __init__(self, k: Kernel):
         super().__init__(k)
-        self.sizes = ladder.spell(k.parameters)
+        self.name, self.sizes = k.title, ladder.spell(k.parameters)
         self.tile, self.block = ladder.STEPS[k.step].tile(k.parameters), k.block
 
     def unlike(self) -> list["KernelProduct"]:

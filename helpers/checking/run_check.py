@@ -65,11 +65,10 @@ def not_yet(k: Contestant, report: Report) -> Report:
     """
     if report or not getattr(report.findings[0].kind, "nothing", False):
         return report
-    source, said = k.source, report.findings[0].message
+    source = k.source
     with suppress(OSError, TypeError, AttributeError):  # of a function of the host
         source += inspect.getsource(k.function)
-    said = said.partition(";")[0]  # a stub has nothing to copy back
-    stub = Finding(Kind.NOT_YET, f"{said[0].upper()}{said[1:]}.")
+    stub = Finding(Kind.NOT_YET, f"not_yet_{report.findings[0].kind.name.lower()}")
     return replace(report, findings=(stub,)) if PLACEHOLDER in source else report
 
 

@@ -6,10 +6,12 @@ import numpy as np
 
 from .. import ladder
 from ..instruments import predicted_traffic, trace
-from ..judge import Report
+from ..judge import Finding, Report
 from ..launch import Kernel, KernelError, dialect
-from ..sandbox import Finding
 from .rules import misses, right
+
+MORE = "{loads} from {memory} at {shape}, where {least} do"
+APART = "neighbours in x do not read {name} together; {pieces} pieces of 16 bytes, where {least} do"
 
 
 def check_loads(k: Kernel, M: int = 16, N: int = 16, K: int = 16) -> Report:
@@ -20,14 +22,15 @@ def check_loads(k: Kernel, M: int = 16, N: int = 16, K: int = 16) -> Report:
     too: one that leaves its products out there loads little. Raises ValueError for what is no shape.
     """
     predicted_traffic(k, M, N, K)  # refuses what is no shape, before anything runs
-    report = right(k, (M, N, K), "its loads are counted")
+    report = right(k, (M, N, K), ("its loads are counted", {}))
     if not report:
         return report
     shorter = [max(1, side - 1) for side in (M, N, K)]
     try:
         findings = loads_too_much(k, M, N, K) or reads_apart(k) or loads_too_much(k, *shorter)
     except (KernelError, ValueError) as error:
-        return replace(report, not_looked_for=(*report.not_looked_for, f"how much it loads: {error}"))
+        note = Finding("", "not looked for here: how much it loads: {text}", values={"text": str(error)})
+        return replace(report, notes=(*report.notes, note))
     return misses(report, *findings)
 
 
@@ -44,8 +47,8 @@ def loads_too_much(k: Kernel, M: int, N: int, K: int) -> list[Finding]:
     for memory, needed in (("global", most.global_loads), ("shared", most.shared_loads)):
         mine = np.count_nonzero(loads["memory"] == memory)
         if mine > needed:
-            text = f"{mine:,} from {memory} memory at {M} x {N} x {K}, where {needed:,} do"
-            found.append(Finding("too many loads", text))
+            values = {"loads": f"{mine:,}", "least": f"{needed:,}", "memory": Finding("", f"{memory}_memory")}
+            found.append(Finding("too many loads", MORE, values=values | {"shape": f"{M} x {N} x {K}"}))
     return found
 
 
@@ -58,8 +61,7 @@ def reads_apart(k: Kernel) -> list[Finding]:
     for name in "AB":
         mine, most = pieces(k, name), pieces(rung, name)
         if mine > most:
-            text = f"neighbours in x do not read {name} together; {mine} pieces of 16 bytes, where {most} do"
-            return [Finding("not coalesced", text)]
+            return [Finding("not coalesced", APART, values={"name": name, "pieces": mine, "least": most})]
     return []
 
 

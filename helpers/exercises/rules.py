@@ -11,9 +11,8 @@ import numpy as np
 from .. import ladder
 from ..checking import check
 from ..instruments import predicted_traffic, trace
-from ..judge import Report
+from ..judge import Finding, Report
 from ..launch import Kernel, KernelError
-from ..sandbox import Finding
 
 NOTHING = ("not yet", "zeros", "nothing stored")  # what C shows where nothing came of a kernel
 
@@ -21,25 +20,25 @@ NOTHING = ("not yet", "zeros", "nothing stored")  # what C shows where nothing c
 class MissesTheIdea(Report):
     """The verdict on a kernel that is right and still misses the idea."""
 
-    def __repr__(self):
-        text = f"✗ {self.subject} computes the right C, but misses the idea."
-        return text + super().__repr__().removeprefix(f"✗ {self.subject} is wrong.")
+    def head(self) -> tuple[str, str, dict]:
+        """As `Report.head`."""
+        return "✗ ", "{subject} computes the right C, but misses the idea.", {"subject": self.subject}
 
 
-def right(k: Kernel, shape: tuple = (), what: str = "") -> Report:
+def right(k: Kernel, shape: tuple = (), what: tuple = ("", {})) -> Report:
     """Check a kernel, and that it is right at one more shape (M, N, K), if one is given. Returns a `Report`.
 
-    `what` is looked at there, "its loads are counted": a kernel that takes another path at this shape, one that gives
-    wrong numbers, could show anything.
+    `what` is done there, a sentence such as ("its loads are counted", {}): a kernel that takes another path at this
+    shape, one that gives wrong numbers, could show anything.
     """
     report = check(k)
     if not report:
         return answered(k, report)
     if not shape or (there := check(k, [shape])):
         return report
-    where = f"{' x '.join(map(str, shape))} (M x N x K), where {what}"
-    text = f"right elsewhere, and wrong at {where}: {there.findings[0].message}"
-    return replace(report, findings=(Finding("wrong at one size", text, there.findings[0].lines),))
+    values = {"shape": f"{' x '.join(map(str, shape))} (M x N x K)", "what": what, "found": there.findings[0]}
+    text = "right elsewhere, and wrong at {shape}, where {what}: {found}"
+    return replace(report, findings=(Finding("wrong at one size", text, there.findings[0].lines, values),))
 
 
 def judged(k: Kernel, report: Report, look: Callable) -> Report:
@@ -63,9 +62,11 @@ def answered(k: Kernel, report: Report) -> Report:
     """
     if report.findings[0].kind not in NOTHING or not reads(k):
         return report
-    said = report.findings[0].message.rstrip(".")
-    found = Finding("nothing arrives", f"{said}. It reads numbers; follow them through the sum into C")
-    return replace(report, findings=(found,))
+    text = "{found} It reads numbers; follow them through the sum into C"
+    found = report.findings[0]
+    if found.kind != "not yet":
+        text = "{found}. It reads numbers; follow them through the sum into C"
+    return replace(report, findings=(Finding("nothing arrives", text, values={"found": found}),))
 
 
 def reads(k: Kernel) -> bool:

@@ -3,11 +3,10 @@
 The sentences are in `en.toml` and `zh_CN.toml`, by key.
 """
 
-import functools
-import tomllib
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from pathlib import Path
+
+from .. import language
 
 
 class Kind(StrEnum):
@@ -96,9 +95,9 @@ class Finding:
     """One thing wrong with a kernel.
 
     kind    a `Kind`, or an exercise's own word
-    key     of its sentence; or the sentence itself, where no table has it
+    key     of its sentence, or that sentence in English, with {places}
     lines   1-based lines of the kernel's source that it is about, a tuple
-    values  {name: value} of what stands in the sentence
+    values  {name: value} of what stands in the places; a value may be a sentence, see `language.spelled`
     drawn   what a notebook draws of it; None for nothing
     """
 
@@ -111,12 +110,7 @@ class Finding:
     @property
     def message(self) -> str:
         """The sentence in English."""
-        return filled(sentences("en"), self.key, self.values)
-
-    @property
-    def in_chinese(self) -> str | None:
-        """The sentence in Chinese; None where it has none by key."""
-        return filled(sentences("zh_CN"), self.key, self.values) if self.key in sentences("zh_CN") else None
+        return language.spelled(language.ENGLISH, self.key, self.values)
 
     def __str__(self):
         return f"{self.kind}: {self.message}"
@@ -124,15 +118,3 @@ class Finding:
     def at(self, *lines: int) -> "Finding":
         """The same, about those lines."""
         return replace(self, lines=lines)
-
-
-def filled(table: dict, key: str, values: dict) -> str:
-    """The sentence of that key with those values, of which a `Finding` is its own sentence."""
-    texts = {name: str(filled(table, v.key, v.values) if isinstance(v, Finding) else v) for name, v in values.items()}
-    return table[key].format(**texts) if key in table else key
-
-
-@functools.cache
-def sentences(language: str) -> dict[str, str]:
-    """{key: sentence} in that language, "en" or "zh_CN"."""
-    return tomllib.loads(Path(__file__).with_name(f"{language}.toml").read_text(encoding="utf-8"))

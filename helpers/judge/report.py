@@ -4,26 +4,27 @@ import re
 from dataclasses import dataclass
 
 from .. import files, language
-from .findings import Finding, Kind, sentences
+from .findings import Kind
 
-# For pages, which are texts.
-language.ALSO.update({sentences("en")[key]: chinese for key, chinese in sentences("zh_CN").items()})
 SHOWN = 3  # findings; the rest mostly follow from them
 WIDTH = 118  # signs that a line of a page's output has; JupyterLab breaks a longer one in mid-word
+# How a verdict begins that is no plain cross: its sign, and the key of what it says.
+HEADS = {Kind.TOO_SLOW: ("… ", "not_judged"), Kind.COMPILER: ("… ", "not_to_blame")}
 
 
 @dataclass(frozen=True)
 class Report:
     """The verdict of `check`: true when right. Prints what is wrong, and where in the source.
 
-    subject   what was judged; `source`: its text
+    subject   what was judged: its name, or a sentence, see `language.spelled`
     findings  a tuple of `Finding`
+    source    its text
     largest   the greatest M, N and K that were tried; () where shapes do not count
     notes     a tuple of `Finding` on what could not be done, such as to look for races
     inputs    the type that A and B are rounded to
     """
 
-    subject: str
+    subject: str | tuple
     findings: tuple
     source: str = ""
     largest: tuple = ()
@@ -33,57 +34,75 @@ class Report:
     def __bool__(self):
         return not self.findings
 
-    def lines(self) -> list[tuple[Finding | None, str]]:
-        """What it says, line by line, in English: pairs of a `Finding` that the line tells, or None, and the line."""
-        if self:
-            sizes = ", ".join(f"{name} up to {n:,}" for name, n in zip("MNK", self.largest, strict=False))
-            bound = "the rounding bound" + (f" of {self.inputs} inputs" if self.inputs != "float32" else "")
-            head = f"✓ {self.subject} is right: {sizes}{', ' if sizes else ''}every element within {bound}."
-            return [(None, head), *((note, f"  ({note.message})") for note in self.notes)]
-        first = self.findings[0]
-        if first.kind == Kind.NOT_YET:
-            return [(None, f"… {self.subject}: not yet. {first.message}")]
-        said = [(None, HEADS.get(first.kind, "✗ {} is wrong.").format(self.subject))]
-        source = self.source.splitlines()
+    def head(self) -> tuple[str, str, dict]:
+        """How it begins: its sign, and the key and the values of what it says."""
+        subject = {"subject": self.subject}
+        if not self:
+            sign, key = HEADS.get(self.findings[0].kind, ("✗ ", "wrong"))
+            return sign, key, subject
+        sizes = {name: f"{n:,}" for name, n in zip("MNK", self.largest, strict=False)}
+        bound = ("bound", {}) if self.inputs == "float32" else ("bound_of", {"inputs": self.inputs})
+        return "✓ ", "right_up_to" if sizes else "right", subject | {"bound": bound} | sizes
+
+    def lines(self) -> list[tuple[str, str, str, dict]]:
+        """What it says, line by line: what stands before the sentence, a kind or "", its key and its values."""
+        sign, key, values = self.head()
+        if self.findings and self.findings[0].kind == Kind.NOT_YET:
+            return [("… ", "", "not_yet", values | {"found": self.findings[0]})]
+        said, source = [(sign, "", key, values)], self.source.splitlines()
         for finding in self.findings[:SHOWN]:
-            said.append((finding, f"  {finding}" + ("" if finding.message.endswith(("?", ".")) else ".")))
+            said.append(("  ", finding.kind, finding.key, finding.values))
             shown = [line for line in finding.lines if 0 < line <= len(source)]
-            said += [(None, f"  {line:6d} | {source[line - 1].strip()}") for line in shown]
-        return said + [(note, f"  ({note.message})") for note in self.notes]
+            said += [(f"  {line:6d} | ", "", "{code}", {"code": source[line - 1].strip()}) for line in shown]
+        return said + [("  ", "", "note", {"text": note}) for note in self.notes]
 
     def __repr__(self):
-        return "\n".join(line for _, line in self.lines())
+        return "\n".join(line_in(language.ENGLISH, *line) for line in self.lines())
 
     def __str__(self):
-        shown = [in_chinese(*line) if language.NOW[0] == language.CHINESE else line[1] for line in self.lines()]
-        return "\n".join(wrapped(line) for text in shown for line in text.splitlines())
+        return shown(self.lines(), language.NOW[0])
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         """What a notebook stores: the text as it is shown, and the verdict as data, in English whatever is shown."""
         first = self.findings[0] if self.findings else None
         data = {
-            "subject": self.subject,
+            "subject": language.spelled(language.ENGLISH, "{subject}", {"subject": self.subject}),
             "right": bool(self),
             "tried": first is None or first.kind != "not yet",
             "findings": [one.kind for one in self.findings],
-            "said": f"{first.kind}: {first.message}" if first else "",
+            "said": str(first or ""),
+            "lines": [[before, kind, key, plain(key, values)] for before, kind, key, values in self.lines()],
         }
         return {"text/plain": str(self), files.VERDICT: data}
 
 
-# How a verdict begins that is no plain cross.
-HEADS = {Kind.TOO_SLOW: "… {}: not judged.", Kind.COMPILER: "… {} is not to blame."}
+def line_in(chosen: str, before: str, kind: str, key: str, values: dict) -> str:
+    """A line of a verdict, as `Report.lines` has it, in that language."""
+    text = language.spelled(chosen, key, values)
+    if not kind:
+        return before + text
+    colon = ": " if chosen == language.ENGLISH else "："
+    stop = "." if chosen == language.ENGLISH or key not in language.sentences(chosen) else "。"
+    return (
+        f"{before}{language.kind_in(chosen, kind)}{colon}{text}{'' if text.endswith(('?', '.', '？', '。')) else stop}"
+    )
 
 
-def in_chinese(finding: Finding | None, line: str) -> str:
-    """A line of a verdict in Chinese; `finding`: what it tells, if that is one."""
-    text = finding and finding.in_chinese
-    if not text:
-        return language.in_chinese(line)
-    if not finding.kind:
-        return f"  （{text}）"
-    kind, stop = language.tables()["kinds"].get(finding.kind), "" if text.endswith("？") else "。"
-    return f"  {f'{kind}（{finding.kind}）' if kind else finding.kind}：{text}{stop}"
+def shown(lines: list, chosen: str) -> str:
+    """The lines of a verdict in that language, none longer than WIDTH. `lines`: as `Report.lines`, or its data, has."""
+    text = "\n".join(line_in(chosen, *line) for line in lines)
+    return "\n".join(map(wrapped, text.splitlines()))
+
+
+def plain(key: str, values: dict) -> dict:
+    """The values that a sentence has a place for, as JSON has them: numbers, texts, and sentences as [key, values]."""
+    words, found = language.sentences(language.ENGLISH).get(key, key), {}
+    for name, value in values.items():
+        if pair := language.pair_of(value):
+            found[name] = [pair[0], plain(*pair)]
+        elif re.search(rf"{{{name}\b", words):
+            found[name] = value if isinstance(value, int | float | str) else str(value)
+    return found
 
 
 def wrapped(line: str) -> str:

@@ -18,7 +18,7 @@ from ..devices import Device
 from ..errors import KernelError, in_our_words
 from .contestant import Backend, Work
 from .cuda_source import from_function, from_ladder, from_text
-from .kernel import DeviceLost, Kernel, no_room
+from .kernel import LOST, DeviceLost, Kernel, no_room
 from .on_ptx import refuse_long
 from .resolve import Dialect
 
@@ -110,11 +110,7 @@ def told_plainly(device: Device | None = None) -> Iterator[None]:
             raise no_room(device) from None
         for name, what in STOPPED.items():
             if f"CUDA_ERROR_{name}" in str(error):
-                raise DeviceLost(
-                    f"the GPU stopped a kernel: {what} (CUDA_ERROR_{name}). It may be one that was launched before. "
-                    f"Nothing more runs on the GPU from here: restart Python, and run the cells again without that "
-                    f"launch."
-                ) from None
+                raise DeviceLost(LOST, what=(what, {}), name=name) from None
         raise
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from types import ModuleType
 
 from ..errors import KernelError, quoted
+from ..language import ENGLISH, spelled
 from . import refusals
 from .contestant import no_exit
 from .numba_internals import is_device_function, is_jitted, plain_function
@@ -97,7 +98,7 @@ def at_its_line(error, name):
     numbers = [n for f, n in traceback.walk_tb(error.__traceback__) if f.f_code.co_filename == name]
     source = "".join(linecache.getlines(name))
     said, line = refusals.told(error, source, lambda file, line: line if file == name else 0)
-    return KernelError(quoted(source, line or (numbers[-1] if numbers else None), said))
+    return KernelError(quoted(source, line or (numbers[-1] if numbers else None), spelled(ENGLISH, *said)))
 
 
 def call_builder(builder, p):

@@ -6,6 +6,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 
@@ -323,11 +324,32 @@ def meant(message, line, above):
     return name[0] if name else message  # without "did you mean 'pow'?"
 
 
+# Intel's and NVIDIA's compilers write "FILE:3:7: error: ...", PoCL's "error: FILE:3:7: ...".
+ERROR = re.compile(r"(?:^|(\S*):)(\d+):\d+: (?:fatal )?error: (.*)", re.MULTILINE)
+ERROR_OF_POCL = re.compile(r"error: (\S*):(\d+):\d+: (.*)")
+NO_BODY = re.compile(r"Symbols not found: \[ (\w+)|Cannot find symbol (\w+) in|nresolved extern function '(\w+)'")
+
+
+def at_the_include(file, number, message, log, source):
+    """An error's line and message; of one within a file that the source includes, the line of its #include."""
+    name = Path(file).name
+    if not name.endswith(".h"):
+        return int(number), message
+    first = re.search(rf"In file included from \w*:?(\d+):\n(?:In file .*\n)*{re.escape(file)}:", log)
+    named = re.search(r"#\s*include", source)
+    line = int(first[1]) if first else source.count("\n", 0, named.start()) + 1 if named else 0
+    return line, f"{message} ({name}, line {number})"
+
+
 def compiler_says(log, source):
     """The compiler's own errors, each with the source line it means; the whole log if none is recognised."""
     said, lines, names = [], ["", *source.splitlines()], set()
-    # Intel's and NVIDIA's compilers write "3:7: error: ...", PoCL's "error: FILE:3:7: ...".
-    found = re.findall(r"(\d+):\d+: (?:fatal )?error: (.*)", log) or re.findall(r"error: \S*:(\d+):\d+: (.*)", log)
+    found = [at_the_include(*error, log, source) for error in ERROR.findall(log) or ERROR_OF_POCL.findall(log)]
+    if lost := NO_BODY.search(log):
+        name = next(filter(None, lost.groups()))
+        found.append(
+            (source.count("\n", 0, source.find(name)) + 1, f"{name} is declared, and no function has its body")
+        )
     in_doubt = {number for number, message in found if UNKNOWN.match(message)}
     for number, message in found:
         name = UNKNOWN.match(message)

@@ -123,18 +123,20 @@ NAMES = (
 OPERATORS = dict(add="+", sub="-", mul="*", truediv="/", iadd="+=", isub="-=", imul="*=", itruediv="/=")
 
 
-def told(error: Exception, source: str, line_of: Callable[[str, int], int]) -> tuple[str, int]:
+def told(error: Exception, source: str, line_of: Callable[[str, int], int]) -> tuple[tuple[str, dict], int]:
     """(what an error of Numba's says to the kernel's author, the line of the source that it is about, 0 for none).
+
+    What it says is (sentence, values), see `language.spelled`.
 
     source    the kernel's, whose lines are numbered from 1
     line_of   a function of a file and a line in it: that line of `source`, another number for one that is not there
     """
     if isinstance(error, KernelError):
-        return str(error), 0
+        return ("{text}", {"text": str(error)}), 0
     said, lines, places = spelled(str(error)), source.splitlines(), places_of(error)
     numbers = [number if 0 < number <= len(lines) else 0 for number in (line_of(*place) for place in places)]
     about = linecache.getline(*places[0]) if places else ""
-    line, words = next(filter(None, numbers), 0), f"Numba says: {sentence(said)}"
+    line = next(filter(None, numbers), 0)
     for remedy in REMEDIES:
         if found := re.search(remedy.says, said):
             groups = found.groupdict()
@@ -143,10 +145,11 @@ def told(error: Exception, source: str, line_of: Callable[[str, int], int]) -> t
                 looked_at = [(line, about)]
             for number, text in looked_at:
                 if at := re.search(pattern, text.partition("#")[0]):
-                    return remedy.words.format(**groups, **at.groupdict()), number
+                    return (remedy.words, groups | at.groupdict()), number
     if not places:
-        return f"{type(error).__name__}: {said}", 0
-    return words + (f", in `{about.strip()}`" if not numbers[0] else ""), line
+        return ("{text}", {"text": f"{type(error).__name__}: {said}"}), 0
+    values = {"text": sentence(said), "code": about.strip()}
+    return ("Numba says: {text}" if numbers[0] else "Numba says: {text}, in `{code}`", values), line
 
 
 def spelled(said: str) -> str:

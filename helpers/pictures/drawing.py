@@ -57,10 +57,13 @@ class Picture:
     """A figure and its alternative text."""
 
     def __init__(self, figure: Figure, text: str):
-        in_chosen_language(figure)
+        font = language.NOW[0] != language.ENGLISH and language.chinese_font()
+        if font:
+            for text_drawn in figure.findobj(Text):
+                text_drawn.set_fontfamily(["sans-serif", font])
         drawn = io.BytesIO()
         figure.savefig(drawn, format="png", dpi=2 * PIXELS, facecolor="white")
-        self.png, self.text = encoded(Image.open(drawn)), language.said(text)
+        self.png, self.text = encoded(Image.open(drawn)), text
         self.width = round(figure.get_figwidth() * PIXELS)
 
     def _repr_mimebundle_(self, include=None, exclude=None):
@@ -71,18 +74,19 @@ class Picture:
         return self.text
 
 
-def in_chosen_language(figure: Figure) -> None:
-    """Put the labels of a figure into the language that was chosen, if a font here has its characters."""
-    if language.NOW[0] == language.ENGLISH or not (font := language.chinese_font()):
-        return
-    for ax in figure.get_axes():
-        for axis in (ax.xaxis, ax.yaxis):
-            names = [label.get_text() for label in axis.get_ticklabels()]
-            if (said := [language.said(name) for name in names]) != names:
-                axis.set_ticks(axis.get_ticklocs(), said)
-    for label in figure.findobj(Text):
-        label.set_text(language.said(label.get_text()))
-        label.set_fontfamily(["sans-serif", font])
+def label(sentence: str, /, **values: object) -> str:
+    """A sentence for a figure, as `language.said`; in English where no font here has Chinese characters."""
+    if language.NOW[0] != language.ENGLISH and not language.chinese_font():
+        return language.spelled(language.ENGLISH, sentence, values)
+    return language.said(sentence, **values)
+
+
+def listed(parts: list, between: str = "; ") -> tuple:
+    """Sentences as one, with that between: the key and the values of it."""
+    names = [f"part{number}" for number in range(len(parts))]
+    return "{between}".join(f"{{{name}}}" for name in names), dict(
+        zip(names, parts, strict=True), between=(between, {})
+    )
 
 
 def encoded(image: Image.Image) -> str:

@@ -49,13 +49,13 @@ def picture_finding(finding: Finding) -> Picture:
         numbers = [y * drawn.sides[0] + x for x, y in drawn.touching]
         arrows = dict(zip(numbers, zip((FAULT, INK), drawn.reads, strict=True), strict=False)) if drawn.reads else {}
         touching = {n: tint(arrows[n][0], LIGHT) if arrows else FAULT for n in numbers}
-        thread_at = draw_cells(axes[0], drawn.sides[::-1], touching, PAPER, said(drawn.who))
+        thread_at = draw_cells(axes[0], drawn.sides[::-1], touching, PAPER, language.said(drawn.who.key, **drawn.who.values))
         for bend, (number, (ink, reads)) in enumerate(arrows.items()):
             ends = thread_at(number), element_at(drawn.elements[0])
             style = dict(arrowstyle="<|-" if reads else "-|>", connectionstyle=f"arc3,rad={0.25 - 0.15 * bend}")
             arrow = dict(color=ink, linewidth=1.8, mutation_scale=16, **style)
             figure.add_artist(ConnectionPatch(*ends, axes[0].transData, axes[-1].transData, **arrow))
-    captions = [said(one) for one in drawn.captions]
+    captions = [language.said(one.key, **one.values) for one in drawn.captions]
     inks = (FAULT, INK) if drawn.reads else (INK,)
     lines = [
         (line, ink)
@@ -65,11 +65,6 @@ def picture_finding(finding: Finding) -> Picture:
     for number, (line, ink) in enumerate(reversed(lines)):
         figure.text(0.5, 0.03 + 0.065 * number, line, color=ink, ha="center")
     return Picture(figure, language.closed_up(" ".join(captions)))
-
-
-def said(finding: Finding) -> str:
-    """A sentence of the judge's in the language that was chosen."""
-    return finding.in_chinese if language.NOW[0] == language.CHINESE else finding.message
 
 
 def draw_cells(ax: Axes, shape: tuple, colours: dict, others: str, title: str, ink: str = INK) -> Callable:

@@ -9,7 +9,7 @@ import signal
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from .. import devices
@@ -24,10 +24,14 @@ SECONDS = 60  # of computing
 OUT_OF_TIME = getattr(signal, "SIGXCPU", 0)  # ends a child that has computed too long on one thing
 # What the signals of a crash mean, and of those that are not here.
 LIKELY = {
-    signal.SIGFPE: "likely since it divides a whole number by zero",
-    9: "likely since the machine had no memory left",  # Windows has no name for it
-}
-FAR = "likely with an index far outside an array"
+    signal.SIGFPE: "it took its process down (exit status {status}), likely since it divides a whole number by zero",
+    9: "it took its process down (exit status {status}), likely since the machine had no memory left",
+}  # Windows has no name for 9
+FAR = "it took its process down (exit status {status}), likely with an index far outside an array"
+LOOPS = "{what}; its loops are here"
+PRINTS = "{what}; it prints here, which takes long: leave that out, and check again"
+SIZED = "{what}. A buffer's size is in bytes, C.nbytes, and C.size counts elements"
+LATE = "it still ran after {seconds} s of computing"
 # A declared array of fixed size: (name, sizes).
 ARRAY = r"\b(?:float|double|half|u?int|u?char|u?short|u?long)\d*\s+(?:[^;(){}]*?,\s*)?(\w+)\s*((?:\[[^\]]+\])+)\s*[;,=]"
 UNROLL = r"#\s*pragma\s+(?:\w+\s+)?unroll|opencl_unroll_hint"
@@ -105,11 +109,11 @@ def outcome_of(k, folder, status, seconds, oclgrind):
     log = "" if status is None else read_text(folder / "oclgrind.log")
     if "findings" in said:
         return Outcome(value, said["findings"], log, oclgrind, read_text(folder / "out"))
-    doing = read_text(folder / DOING)
+    limit, _, doing = read_text(folder / DOING).partition("\n")
     if status is None:
-        why = Finding("hang", f"it still ran after {seconds:.0f} s of computing")
+        why = Finding("hang", LATE, values={"seconds": f"{seconds:.0f}"})
     elif status == -OUT_OF_TIME:
-        why = Finding("hang", doing)
+        why = Finding("hang", LATE, values={"seconds": limit})
     else:
         why = crash(status, read_text(folder / "err"))
     why = unbuildable(why, k, "Oclgrind" if oclgrind else k.device.name) if BUILDING in doing else in_the_source(k, why)
@@ -122,36 +126,35 @@ def in_the_source(k: Contestant, finding: Finding) -> Finding:
     if finding.kind == "hang":
         loops = lines_with(r"\b(for|while|do|goto)\b", code)
         prints = lines_with(r"\bprintf? *\(", code)
-        where = "it prints here, which takes long: leave that out, and check again" if prints else "its loops are here"
-        return replace(finding, key=f"{finding.message}; {where}", lines=prints or loops)
-    if FAR not in finding.message:
+        return Finding(finding.kind, PRINTS if prints else LOOPS, prints or loops, {"what": finding})
+    if finding.key != FAR:
         return finding
     if k.dialect == "Python":
         if sized := lines_with(r"\bBuffer\(.*\.size\b", code):
-            text = "A buffer's size is in bytes, C.nbytes, and C.size counts elements"
-            return replace(finding, key=f"{finding.message}. {text}", lines=sized)
-        text = "The sizes and the buffers go to a kernel in its own order"
-        return replace(finding, key=f"{finding.message}. {text}", lines=lines_with(r"\bint32\(", code))
+            return Finding(finding.kind, SIZED, sized, {"what": finding})
+        key = "{what}. The sizes and the buffers go to a kernel in its own order"
+        return Finding(finding.kind, key, lines_with(r"\bint32\(", code), {"what": finding})
     arrays = [name + sizes for line in code for name, sizes in re.findall(ARRAY, line)]
     if arrays:
-        text = f"{finding.message}. Look whether each index of {' and '.join(arrays)} stays below its size"
-        return replace(finding, key=text, lines=lines_with(ARRAY, code))
+        key = "{what}. Look whether each index of {arrays} stays below its size"
+        return Finding(finding.kind, key, lines_with(ARRAY, code), {"what": finding, "arrays": " and ".join(arrays)})
     return finding
 
 
 def unbuildable(finding: Finding, k: Kernel, compiler: str) -> Finding:
     """What to say of a source on which that compiler crashed, or did not come to an end."""
     if finding.kind == "hang":
-        said = f"the compiler of {compiler} had not built your kernel: {finding.message.partition(' while')[0]}. "
+        key = "the compiler of {compiler} had not built your kernel: {what}. {remedy}"
         lines = lines_with(UNROLL, code_of(k))
         remedy = "Unroll less: give #pragma unroll a small number, such as 4, or leave it out"
         otherwise = "Look for a loop of very many rounds, or an array of very many elements"
     else:
-        said = f"the compiler of {compiler} crashed on your kernel; this notebook goes on. "
+        key = "the compiler of {compiler} crashed on your kernel; this notebook goes on. {remedy}"
         lines = lines_with(BY_ALL, code_of(k))
         remedy = "All work-items of a work-group must call this with the same arguments"
         otherwise = "Take parts of the kernel out until it compiles; the part that was taken out last is the cause"
-    return Finding(finding.kind, said + (remedy if lines else otherwise), lines[:1])
+    values = {"compiler": compiler, "what": finding, "remedy": (remedy if lines else otherwise, {})}
+    return Finding(finding.kind, key, lines[:1], values)
 
 
 def code_of(k: Contestant) -> list[str]:
@@ -167,10 +170,10 @@ def lines_with(pattern: str, code: list[str]) -> tuple[int, ...]:
 def crash(status: int, said: str) -> Finding:
     """Why a child ended before its time. `said`: what it wrote to its standard error."""
     if status >= 0:  # Python ended it, and says why
-        errors = re.findall(r"^[\w.]+(?:: .*)?$", said, re.MULTILINE) or ["it said nothing"]
-        return Finding("crash", f"it took its process down (exit status {status}): {errors[-1]}")
-    likely = LIKELY.get(-status, FAR)
-    return Finding("crash", f"it took its process down (exit status {status}), {likely}")
+        errors = re.findall(r"^[\w.]+(?:: .*)?$", said, re.MULTILINE) or [("it said nothing", {})]
+        values = {"status": status, "error": errors[-1]}
+        return Finding("crash", "it took its process down (exit status {status}): {error}", values=values)
+    return Finding("crash", LIKELY.get(-status, FAR), values={"status": status})
 
 
 def child_environment(compiler):

@@ -32,7 +32,7 @@ GIGABYTE = 2**30
 MEMORY = 12 * GIGABYTE  # of data: an OpenCL driver reserves gigabytes that it never touches
 FILE = GIGABYTE  # of one file that it writes, such as what it prints
 BEYOND = 5  # seconds after its time, of computing on each core, a child ends even if nobody looks
-DOING = "doing"  # the file that says how long a child may compute on one thing
+DOING = "doing"  # the file that says how many seconds a child may compute on one thing, and on what
 
 
 def run(folder: Path, environment: dict, path: list, packed: bytes, seconds: float) -> None:
@@ -82,7 +82,8 @@ def refused(said: str) -> list[Finding]:
     """The findings of a kernel that does not compile, a line each, where the compiler names lines."""
     kind, told = "does not compile", said.partition("does not compile.\n")[2]
     lines = re.findall(r"^line (\d+): (.*)", told, re.MULTILINE)
-    return [Finding(kind, message, (int(number),)) for number, message in lines] or [Finding(kind, told or said)]
+    found = [Finding(kind, "{text}", (int(number),), {"text": message}) for number, message in lines]
+    return found or [Finding(kind, "{text}", values={"text": told or said})]
 
 
 def limit_this_process(seconds: float) -> None:
@@ -109,5 +110,5 @@ def limit_computing(seconds: float, folder: Path, what: str) -> None:
     end = most
     if seconds:
         end = min(math.ceil(time.process_time() + seconds), most if most != resource.RLIM_INFINITY else math.inf)
-        (folder / DOING).write_text(f"it still ran after {seconds:.0f} s of computing {what}", encoding="utf-8")
+        (folder / DOING).write_text(f"{seconds:.0f}\n{what}", encoding="utf-8")
     resource.setrlimit(resource.RLIMIT_CPU, (end, most))

@@ -17,6 +17,7 @@ from helpers.__main__ import main
 from helpers.classroom import EXERCISES, progress, standing
 from helpers.classroom.standing import LARGEST, LOST, MARK, NOT_RUN, UNCHANGED, digest, verdict_in, verdicts
 from helpers.judge import Report
+from helpers.judge.report import shown
 from helpers.sandbox import Finding
 
 
@@ -30,8 +31,8 @@ def printed(text, name="stdout"):
     return {"output_type": "stream", "name": name, "text": text}
 
 
-RIGHT = Report("your kernel", (), 32)
-WRONG = Report("your kernel", (Finding("race", "two threads touch As[0]", (1,)), Finding("hang", "it")), 0, "acc += 1")
+RIGHT = Report("your kernel", ())
+WRONG = Report("your kernel", (Finding("race", "two threads touch As[0]", (1,)), Finding("hang", "it")), "acc += 1")
 STUB = ask(lambda n: None, {1: 1})
 FAILED = {"output_type": "error", "ename": "NameError", "evalue": "name 'x'\nis not", "traceback": ["\x1b[31mno"]}
 SUMS, LOADS, BLOCKS = {"sums: 16": True}, {"loads: 33": False}, {"blocks": None}
@@ -69,8 +70,10 @@ def test_a_verdict_is_data_in_english_beside_its_text_and_a_script_prints_the_te
     monkeypatch.setattr(language, "NOW", [language.CHINESE])
     data = result(WRONG)["data"]
     said = {"tried": True, "findings": ["race", "hang"], "said": "race: two threads touch As[0]"}
-    verdict = {"subject": "your kernel", "right": False, **said}
-    assert "数据竞争" in str(WRONG) and data == {"text/plain": str(WRONG), files.VERDICT: verdict}
+    verdict = data[files.VERDICT]
+    assert "数据竞争" in str(WRONG) == data["text/plain"]
+    assert verdict == {"subject": "your kernel", "right": False, **said, "lines": verdict["lines"]}
+    assert shown(json.loads(json.dumps(verdict["lines"])), language.CHINESE) == str(WRONG)
 
 
 @pytest.mark.parametrize("folder", ["", "zh_CN"])

@@ -17,7 +17,7 @@ from helpers.judge import wrong_elements
 from helpers.launch import CudaKernel, KernelError, dialect, draw, opencl, operands
 from helpers.launch.cuda import SIGNATURE
 from helpers.launch.kernel import refuse_beyond_buffer
-from helpers.launch.opencl import aligned
+from helpers.launch.opencl import aligned, compiler_says
 
 BUILD = {"CUDA": cuda_kernel, "OpenCL": opencl_kernel}
 both = pytest.mark.parametrize("build", BUILD.values(), ids=BUILD.keys())
@@ -404,6 +404,37 @@ def test_what_the_compiler_says_is_told_once_and_to_an_author_who_knows_python(l
     text = "__kernel void mine(int M, int N, int K, __global float *A, __global float *B, __global float *C) {\n"
     with pytest.raises(KernelError, match=says):
         opencl_kernel(text + line + "\n}", like="naive", BM=4, BN=4).compile()
+
+
+INCLUDES = "\n#include <stdint.h>\nfloat half(float x);\n"
+LOST = "/usr/include/x86/libc.h:33:10: fatal error: 'bits/start.h' file not found\n"
+
+
+@pytest.mark.parametrize(
+    "log, says",
+    [
+        (
+            f"In file included from 1:2:\nIn file included from /usr/include/stdint.h:9:\n{LOST}",
+            "line 2: 'bits/start.h' file not found (libc.h, line 33)\n    #include <stdint.h>",
+        ),
+        (LOST, "line 2: 'bits/start.h' file not found (libc.h, line 33)\n    #include <stdint.h>"),
+        (
+            "error: /tmp/x_y.cl:2:10: 'stdint.h' file not found",
+            "line 2: 'stdint.h' file not found\n    #include <stdint.h>",
+        ),
+        (
+            "JIT session error: Symbols not found: [ half ]\nFailed",
+            "line 3: half is declared, and no function has its body\n    float half(float x);",
+        ),
+        (
+            "Cannot find symbol half in kernel library",
+            "line 3: half is declared, and no function has its body\n    float half(float x);",
+        ),
+    ],
+    ids=["Intel", "no way to it", "PoCL", "Intel: no body", "PoCL: no body"],
+)
+def test_an_error_in_what_is_included_is_told_at_the_include_and_a_function_without_a_body_by_name(log, says):
+    assert compiler_says(log, INCLUDES) == says
 
 
 PRODUCT = """from numba import cuda

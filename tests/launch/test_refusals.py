@@ -6,6 +6,7 @@ import pytest
 
 from cuda_without_gpu import to_ptx
 from helpers import cuda_kernel
+from helpers.language import ENGLISH, spelled
 from helpers.launch import KernelError, refusals
 from helpers.launch.on_ptx import EXAMPLE
 
@@ -25,7 +26,8 @@ def told(k):
     try:
         to_ptx.compiled_for(k.function, *EXAMPLE)
     except Exception as error:
-        return refusals.told(error, k.source, lambda name, line: line if name == file else 0)
+        (key, values), line = refusals.told(error, k.source, lambda name, line: line if name == file else 0)
+        return spelled(ENGLISH, key, values), line
     pytest.fail("it compiles")
 
 

@@ -48,14 +48,14 @@ ENDS = [  # what ends a child, the kind and the words of what is told
     (lambda job: None, "", ""),
     (lambda job: os._exit(3), "crash", "exit status 3): it said nothing"),
     (lambda job: sys.exit(0), "crash", "exit status 0): it said nothing"),
-    (lambda job: ctypes.string_at(8), "crash", f"exit status {-signal.SIGSEGV}), {child.FAR}"),
+    (lambda job: ctypes.string_at(8), "crash", child.FAR.format(status=-signal.SIGSEGV)),
     (lambda job: os.abort(), "crash", f"exit status {-signal.SIGABRT})"),
     (raises, "crash", "LookupError: nothing to be found"),
     (takes_all_memory, "crash", "MemoryError"),
     (lambda job: lambda: 0, "crash", "pickle"),
     (writes_rubbish, "crash", "exit status 0)"),
     (looks_for_ever, "hang", "it still ran after 2 s of computing"),
-    (lambda job: looks_for_ever(job, "at 1 x 2"), "hang", "it still ran after 1 s of computing at 1 x 2"),
+    (lambda job: looks_for_ever(job, "at 1 x 2"), "hang", "it still ran after 1 s of computing"),
     (does_not_compile, "does not compile", "no such name"),
 ]
 
@@ -96,7 +96,7 @@ def test_each_line_that_does_not_compile_is_a_finding():
 )
 def test_a_compiler_that_dies_or_never_ends_is_told_with_what_it_may_be(tmp_path, kind, line, told, lines):
     k = opencl_kernel(f"__kernel void mine() {{\n{line}\n}}", like="naive")
-    (tmp_path / "doing").write_text(f"it still ran after 20 s of computing {child.BUILDING}")
+    (tmp_path / "doing").write_text(f"20\n{child.BUILDING}")
     status = -child.OUT_OF_TIME if kind == "hang" else -signal.SIGSEGV
     [finding] = child.outcome_of(k, tmp_path, status, 60, False).findings
     assert (finding.kind, finding.lines) == (kind, lines) and told in finding.message

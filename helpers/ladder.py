@@ -245,7 +245,7 @@ STEPS = {
                 "CPU (PoCL)": dict(BM=64, BN=64, BK=64, TM=8, TN=64),
             },
             small=dict(BM=8, BN=8, BK=4, TM=2, TN=2),
-            unlike=(dict(BM=20, BN=6, BK=12, TM=5, TN=2), dict(BM=16, BN=12, BK=6, TM=2, TN=4)),
+            unlike=(dict(BM=20, BN=6, BK=12, TM=5, TN=2), dict(BM=6, BN=12, BK=16, TM=3, TN=2)),
             space=dict(
                 BM=(32, 64, 96, 128, 256),
                 BN=(32, 64, 128, 256, 512),
@@ -268,7 +268,7 @@ STEPS = {
                 "CPU (PoCL)": dict(BM=64, BN=64, BK=64, TM=8, TN=64),
             },
             small=dict(BM=8, BN=8, BK=8, TM=4, TN=4),
-            unlike=(dict(BM=12, BN=16, BK=24, TM=4, TN=8), dict(BM=16, BN=12, BK=24, TM=8, TN=4)),
+            unlike=(dict(BM=12, BN=16, BK=24, TM=4, TN=8), dict(BM=48, BN=32, BK=8, TM=12, TN=4)),
             space=dict(
                 BM=(32, 64, 128, 256),
                 BN=(32, 64, 128, 256, 512),

@@ -49,7 +49,9 @@ def picture_finding(finding: Finding) -> Picture:
         numbers = [y * drawn.sides[0] + x for x, y in drawn.touching]
         arrows = dict(zip(numbers, zip((FAULT, INK), drawn.reads, strict=True), strict=False)) if drawn.reads else {}
         touching = {n: tint(arrows[n][0], LIGHT) if arrows else FAULT for n in numbers}
-        thread_at = draw_cells(axes[0], drawn.sides[::-1], touching, PAPER, language.said(drawn.who.key, **drawn.who.values))
+        thread_at = draw_cells(
+            axes[0], drawn.sides[::-1], touching, PAPER, language.said(drawn.who.key, **drawn.who.values)
+        )
         for bend, (number, (ink, reads)) in enumerate(arrows.items()):
             ends = thread_at(number), element_at(drawn.elements[0])
             style = dict(arrowstyle="<|-" if reads else "-|>", connectionstyle=f"arc3,rad={0.25 - 0.15 * bend}")

@@ -17,6 +17,8 @@ EQUIVALENT = [
     ("(thread - q) % (BN // 4)", "the same, since THREADS is a multiple of BN / 4 or of BN / 8; not with TN=12"),
     ("EVEN || q + t", "the sizes tried are even: the compiler then leaves out the guard"),
     ("if EVEN or q <", "the same in CUDA"),
+    ("if EVEN and q <", "the guard stays, and is right"),
+    ("k0 <= A.shape[1]", "one round more, of tiles full of zeros"),
     ("r <= rows", "one round more of packed, with no row to store"),
     ("k0 > 1 ?", "k0 is 0 or a multiple of BK, and BK is 4 or more"),
     ("k <= K; k += VW", "one vector more of zeros, in column as well"),

@@ -32,7 +32,7 @@ def draw_verdicts(shell):
 
         show_verdict(report)
 
-    shell.display_formatter.ipython_display_formatter.for_type_by_name("helpers.judge.report", "Report", shown)
+    shell.display_formatter.ipython_display_formatter.for_type_by_name("kernel_judge.report", "Report", shown)
 
 
 devices.find_home()  # before anything is loaded

@@ -8,7 +8,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 PATIENCE = 60  # seconds for somebody else to let go of a lock, which is held for a moment
-VERDICT = "application/vnd.matmul-ladder.verdict+json"  # the type of an output that is a verdict as data
 LONGEST = 1000  # characters of a line of others' text
 
 

@@ -1,105 +1,51 @@
-"""In which language a text is shown: English, or Chinese where it was chosen.
-
-A sentence is looked up exactly: its key is the English with {places} for what differs, or a short key of the judge's.
-The Chinese is in `zh_CN.toml`, here and in the judge's room. A sentence that has none is shown in English, whole.
-"""
+"""In which language a text is shown: `kernel_judge.words`, with the course's own sentences in `zh_CN.toml`."""
 
 import functools
 import logging
 import os
 import re
-import textwrap
-import tomllib
 from pathlib import Path
 
-ENGLISH, CHINESE = "en", "zh_CN"
-NOW = [ENGLISH]
-HERE = Path(__file__).parent
-FOLDERS = (HERE, HERE / "judge")  # whose tables, called like the language, have the sentences
-PLACE = re.compile(r"\{(\w+)\}")
-WIDE = "\u2e80-\u303e\u3400-\u9fff\uff01-\uff60"  # take two columns each: Chinese characters, and their punctuation
+from kernel_judge.words import (
+    CHINESE,
+    ENGLISH,
+    FOLDERS,
+    NOW,
+    closed_up,
+    kind_in,
+    kinds,
+    pair_of,
+    said,
+    sentences,
+    set_language,
+    spelled,
+    wrapped,
+)
+
+__all__ = [
+    "CHINESE",
+    "ENGLISH",
+    "NOW",
+    "closed_up",
+    "kind_in",
+    "kinds",
+    "pair_of",
+    "said",
+    "sentences",
+    "set_language",
+    "spelled",
+    "wrapped",
+]
+FOLDERS.append(Path(__file__).parent)
 # Files of fonts with Chinese characters and without serifs: of Linux, Windows, macOS.
 FONT_FILES = r"noto_?sans_?(cjk|sc)-regular|source_?han_?sans\w*-regular|wqy-"
 FONT_FILES += r"|\bmsyh\.|\bsimhei\.|pingfang|hiragino sans gb|stheiti"
-
-
-def set_language(language: str) -> None:
-    """Choose the language of verdicts, pictures and the doctor, for this process.
-
-    `language`: "en" or "zh_CN". A sentence that has no Chinese yet is shown in English. Raises ValueError for others.
-    """
-    if not isinstance(language, str) or language not in (ENGLISH, CHINESE):
-        raise ValueError(f"language={language!r} is neither {ENGLISH!r} nor {CHINESE!r}; give one of them.")
-    NOW[0] = language
 
 
 def of_the_user() -> str:
     """The language of this machine's user, as the locale has it."""
     names = [os.environ.get(name) for name in ("LC_ALL", "LC_MESSAGES", "LANG")]
     return CHINESE if next(filter(None, names), "").startswith("zh") else ENGLISH
-
-
-def said(sentence: str, /, **values: object) -> str:
-    """The sentence with these values, in the language that was chosen. What `spelled` takes for one is said, too."""
-    return spelled(NOW[0], sentence, values)
-
-
-def spelled(language: str, sentence: str, values: dict) -> str:
-    """The sentence of that key with those values, in that language; in English, whole, where it has none there.
-
-    A value that has a key and values itself, as a `Finding` has, or is such a pair, is spelled first; one called "kind"
-    is a kind of finding. A sentence without values stays as it is, and one without words, "{name}: {rate}", needs none.
-    """
-    table = sentences(language)
-    if language != ENGLISH and sentence not in table and re.search("[A-Za-z]", PLACE.sub("", sentence)):
-        return spelled(ENGLISH, sentence, values)
-    words = table.get(sentence, sentence)
-    if not values:
-        return words
-    texts = {name: spelled(language, *pair) if (pair := pair_of(value)) else value for name, value in values.items()}
-    if "kind" in texts:
-        texts["kind"] = kind_in(language, texts["kind"])
-    text = words.format(**texts)
-    return text if language == ENGLISH else closed_up(text)
-
-
-def closed_up(chinese: str) -> str:
-    """The text without blanks between Chinese characters, where what fills a place has brought two together."""
-    return re.sub(f"(?<=[{WIDE}“”]) (?=[{WIDE}“”])", "", chinese)
-
-
-def pair_of(value: object) -> tuple | None:
-    """(key, values) of a value that is a sentence itself; None of another one."""
-    if hasattr(value, "key"):
-        return value.key, value.values
-    if isinstance(value, tuple | list) and len(value) == 2 and isinstance(value[1], dict):
-        return tuple(value)
-    return None
-
-
-def kind_in(language: str, kind: str) -> str:
-    """The name of a kind of findings: in Chinese both names, since prose has either."""
-    chinese = "" if language == ENGLISH else tables(HERE)["kinds"].get(kind)
-    return f"{chinese}（{kind}）" if chinese else kind
-
-
-@functools.cache
-def sentences(language: str) -> dict[str, str]:
-    """{key: sentence} of what is said in that language; of English, those alone that have a short key."""
-    return {
-        key: words
-        for folder in FOLDERS
-        for name, table in tables(folder, language).items()
-        if name != "kinds"
-        for key, words in table.items()
-    }
-
-
-@functools.cache
-def tables(folder: Path, language: str = CHINESE) -> dict[str, dict[str, str]]:
-    """The file of that folder as it is: {table: {key: sentence}}; {} where there is none."""
-    file = folder / f"{language}.toml"
-    return tomllib.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
 
 
 @functools.cache
@@ -119,17 +65,3 @@ def chinese_font() -> str:
             names = [font.name for font in fontManager.ttflist if font.fname == path]
             return next((name for name in names if name.endswith(" SC")), names[0])
     return ""
-
-
-class ByCharacter(textwrap.TextWrapper):
-    """Breaks lines between words, and beside any Chinese character, but before no punctuation."""
-
-    wordsep_simple_re = re.compile(
-        rf"([ \t]+|(?:[（《]\0|“)*(?:[{WIDE}]\0|[^ \t{WIDE}\0]+)(?:[，。；：、？！）》]\0|”)*)"
-    )
-
-
-def wrapped(line: str, width: int, **indents: str) -> str:
-    """The line in lines of so many columns at most, of which a Chinese character takes two; `indents` as textwrap's."""
-    wrapper = ByCharacter(width, break_long_words=False, break_on_hyphens=False, **indents)
-    return wrapper.fill(re.sub(f"[{WIDE}]", "\\g<0>\0", line)).replace("\0", "")

@@ -7,9 +7,9 @@ import re
 from types import SimpleNamespace
 
 import by_pattern
-import notebooks
 import pytest
 import translation
+from distribution import sources
 from glossary import GLOSSARY
 from matplotlib import font_manager
 from matplotlib.figure import Figure
@@ -19,17 +19,18 @@ from helpers import check, language, set_language
 from helpers.exercises.answers import Answer
 from helpers.exercises.rules import MissesTheIdea
 from helpers.files import VERDICT
-from helpers.judge import Finding, Kind, Report
-from helpers.judge.report import shown
 from helpers.language import CHINESE, ENGLISH, PLACE
 from helpers.pictures.charts import bar_chart
 from helpers.pictures.drawing import Picture, label, listed
 from helpers.terminal import columns
+from kernel_judge import Finding, Kind, Report
+from kernel_judge.report import shown
+from kernel_judge.words import FOLDERS, tables
 
 doctor = importlib.import_module("helpers.doctor")  # `helpers.doctor` is the function
-PRODUCT = sorted((notebooks.ROOT / "helpers").rglob("*.py"))
+PRODUCT = [*sources("helpers"), *sources("kernel_judge")]
 ENTRIES = language.sentences(CHINESE)
-KINDS = language.tables(language.HERE)["kinds"]
+KINDS = language.kinds()
 FIRST = "said", "label", "KernelError", "DeviceLost", "OutOfTime", "DeviceError"  # take a sentence first
 NAMES = {
     "A",
@@ -109,7 +110,7 @@ def test_an_entry_has_the_same_places_on_both_sides_and_good_manners(key):
 
 
 def test_the_judges_tables_have_the_same_keys():
-    theirs = {key for table in language.tables(language.FOLDERS[1]).values() for key in table}
+    theirs = {key for name, table in tables(FOLDERS[0]).items() if name != "kinds" for key in table}
     assert theirs == set(language.sentences(ENGLISH))
 
 

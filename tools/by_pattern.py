@@ -38,14 +38,9 @@ def line_in_chinese(line):
         return line
     before, said = SIGNS.fullmatch(line).groups()
     kind, _, found = said.partition(": ")
-    if kind in kinds() and (chinese := sentence(found.removesuffix(".")) or sentence(found)):
+    if kind in language.kinds() and (chinese := sentence(found.removesuffix(".")) or sentence(found)):
         return f"{before}{language.kind_in(CHINESE, kind)}：{chinese}{'' if chinese.endswith(('。', '？')) else '。'}"
     return before + (sentence(said) or said)
-
-
-def kinds():
-    """{kind of a finding: its Chinese name}."""
-    return language.tables(language.HERE)["kinds"]
 
 
 @functools.cache

@@ -36,9 +36,9 @@ from notebooks import (
 )
 from translation import differences, manners
 
-from helpers import files, language
+from helpers import language
 from helpers.doctor import row, shown
-from helpers.judge import report
+from kernel_judge import report
 
 PAGES = FOLDER / "zh_CN"
 PO = PAGES / "po"
@@ -156,8 +156,8 @@ def output_in_chinese(output):
         alt.update({name: in_chinese(alt[name]) for name in {"alt"} & set(alt)})
         if "text/html" in data:
             data["text/html"] = OF_A_FILM.sub(in_chinese_html, data["text/html"])
-    if files.VERDICT in data and "lines" in data[files.VERDICT]:
-        data["text/plain"] = report.shown(data[files.VERDICT]["lines"], language.CHINESE)
+    if report.VERDICT in data and "lines" in data[report.VERDICT]:
+        data["text/plain"] = report.shown(data[report.VERDICT]["lines"], language.CHINESE)
         return
     for place, kind in ((output, "text"), (data, "text/plain")):
         if kind in place:

@@ -27,7 +27,7 @@ from latex2mathml.converter import convert
 from notebooks import FOLDER, ROOT, as_text, launchers, notebook_paths, read, repository, without_badges
 from PIL import Image
 
-from helpers.files import VERDICT
+from kernel_judge.report import VERDICT
 
 WEB, SOURCES = ROOT / "web", ROOT / "build" / "web"
 LANGUAGES = {"en": FOLDER, "zh_CN": FOLDER / "zh_CN"}

@@ -11,12 +11,12 @@ import numpy as np
 import ptx_machine
 from cuda_without_gpu import NotNative, to_ptx
 from cuda_without_gpu.native import NativeKernel
+from kernel_judge import Finding, Kind, Seen, Wrong, examine, wrong_elements
+from kernel_judge.moves import in_stages
+from kernel_judge.shapes import affordable, watched
 
 from .. import devices, ladder
 from ..errors import KernelError, OutOfTime, in_our_words
-from ..judge import Finding, Kind, Seen, Wrong, examine, wrong_elements
-from ..judge.moves import in_stages
-from ..judge.shapes import affordable, watched
 from ..launch import Kernel, numba_internals, refusals
 from ..launch.cuda_source import from_text
 from ..launch.on_ptx import ARGUMENTS, EXAMPLE, run_arrays

@@ -2,14 +2,14 @@
 
 import re
 import traceback
-from collections.abc import Callable
 
 import numpy as np
 
+from kernel_judge import Finding, Function, Kind, Seen, Wrong
+from kernel_judge.moves import in_stages
+from kernel_judge.shapes import for_a_function
+
 from ..errors import KernelError, OutOfTime
-from ..judge import Finding, Kind, Seen, Wrong
-from ..judge.moves import in_stages
-from ..judge.shapes import for_a_function
 from ..launch import Contestant, NotYet
 from ..launch.contestant import PAST_THE_END
 from ..launch.cuda_source import came_as_text
@@ -53,11 +53,10 @@ HOST_SAYS = (
 KINDS = {LOST: Kind.CRASH, PAST_THE_END: Kind.OUT_OF_BOUNDS}  # {key of an error's sentence: kind of finding}
 
 
-class FunctionProduct:
+class FunctionProduct(Function):
     """A `Contestant` that launches itself: what nobody can watch, and has no tile."""
 
     tile, block, tile_known = (4, 4, 4), (4, 4), False
-    sizes = ""
 
     def __init__(self, k: Contestant):
         self.k, self.name, self.source, self.inputs = k, str(k), k.source, k.inputs
@@ -73,14 +72,6 @@ class FunctionProduct:
                 raise Wrong(Finding(Kind.INPUT_CHANGED, "input_changed", values={"name": name}))
         return C
 
-    def seen(self, move: Callable) -> Seen:
-        """What the move finds, a function of this product."""
-        return move(self)
-
-    def watch(self, shapes: list, at_least: int = 1) -> Seen:
-        """Nothing: it launches what it likes."""
-        return Seen([])
-
     def natively(self, stages: list) -> Seen:
         """What `in_stages` finds: on the shapes that a loop in Python does in a second, or on one given list.
 
@@ -95,27 +86,6 @@ class FunctionProduct:
                 return in_stages(self, stages)
         except OutOfTime as late:
             return stopped(late)
-
-    def unlike(self) -> list:
-        """[]: it takes no sizes."""
-        return []
-
-    def large(self) -> bool:
-        """False: it has no tile."""
-        return False
-
-    def takes(self, shape: tuple) -> bool:
-        """Whether it may be called at that shape."""
-        return True
-
-    def turned(self) -> None:
-        """None: it launches itself."""
-
-    unoptimised = turned
-
-    def of_nan(self) -> Finding:
-        """What NaN in C means that was not there before: it was made, since A and B have guards only on a device."""
-        return Finding(Kind.NOT_A_NUMBER, "not_a_number")
 
     def failure(self, error: Exception) -> Finding:
         """An exception of `multiply` as a `Finding`."""

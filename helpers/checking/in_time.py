@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from cuda_without_gpu.device import BUDGET, Budget
+from kernel_judge import Finding, Kind, Seen
 
 from ..errors import OutOfTime
-from ..judge import Finding, Kind, Seen
 
 WORK = 1_500_000  # of a check: some 15 s of computing, or 22 of one thread alone; a rung takes a third of it at most
 

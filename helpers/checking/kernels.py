@@ -5,8 +5,9 @@ import copy
 import math
 import re
 
+from kernel_judge import Finding, Kind
+
 from .. import ladder
-from ..judge import Finding, Kind
 from ..launch import Kernel
 from ..launch.cuda_source import came_as_text
 from .functions import FunctionProduct

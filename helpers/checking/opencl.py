@@ -6,11 +6,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from kernel_judge import Finding, Kind, Seen, Wrong, examine
+from kernel_judge.moves import in_stages
+from kernel_judge.shapes import affordable
+
 from .. import devices
 from ..errors import KernelError
-from ..judge import Finding, Kind, Seen, Wrong, examine
-from ..judge.moves import in_stages
-from ..judge.shapes import affordable
 from ..launch import Kernel
 from ..sandbox import Job, in_child, oclgrind_findings
 from .kernels import KernelProduct, without_comments

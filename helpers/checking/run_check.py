@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..judge import Finding, Kind, Report, judge, wrong_elements
+from kernel_judge import Finding, Kind, Report, judge, wrong_elements
+
 from ..launch import Contestant, Kernel
 from ..launch.host import contestant
 from ..launch.kernel import refuse_shapes

@@ -7,9 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 import ptx_machine
+from kernel_judge import Drawn, Finding
 from ptx_machine.results import Access
-
-from ..judge import Drawn, Finding
 
 DOES = {"load": "reads", "atomic": "changes", "meet": "touches"}  # else it writes
 REACHES = {"reads": "loads"}  # else it stores

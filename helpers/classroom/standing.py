@@ -13,6 +13,8 @@ from collections import Counter, defaultdict
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
+from kernel_judge.report import VERDICT
+
 from .. import files
 from ..terminal import columns, padded
 from .exercises import AS_GIVEN, EXERCISES
@@ -208,7 +210,7 @@ def verdict_in(outputs: list[dict]) -> tuple[str, str] | None:
         if output["output_type"] == "error":
             return TRIED, " ".join(f"{output['ename']}: {output['evalue']}".split())
         data = output.get("data", {})
-        told += [data[files.VERDICT]] if files.VERDICT in data else printed_verdicts(output)
+        told += [data[VERDICT]] if VERDICT in data else printed_verdicts(output)
     wrong = [one for one in told if not one["right"]]
     if not wrong:
         return (DONE, "") if told else None

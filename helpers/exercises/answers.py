@@ -9,7 +9,7 @@ from decimal import Decimal
 
 import numpy as np
 
-from ..judge import Finding, Report
+from kernel_judge import Finding, Report
 
 WITHIN = 1e-6  # of the right number: how far an answer may be from it
 SIGNS = {True: "✓", False: "✗", None: "…"}

@@ -4,7 +4,8 @@ import itertools
 import random
 from collections.abc import Callable
 
-from ..judge import Finding, Report
+from kernel_judge import Finding, Report
+
 from .answers import NOT_YET, Answer, raised, source_around
 
 SIZES, VALUES = "abcd", range(4)  # the names of the four parameters, and their values

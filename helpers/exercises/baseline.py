@@ -4,7 +4,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..judge import Finding, Report
+from kernel_judge import Finding, Report
+
 from .answers import NOT_YET, Answer, is_near, raised, shown, source_around
 
 FEWEST = 3  # launches of which a median says more than one of them does

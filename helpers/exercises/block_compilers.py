@@ -4,8 +4,9 @@ import itertools
 import warnings
 from collections.abc import Callable
 
+from kernel_judge import Finding, Report
+
 from ..instruments import BlockRun, run_triton
-from ..judge import Finding, Report
 from ..ladder import ceil_div
 from ..needs import need
 from .answers import Answer

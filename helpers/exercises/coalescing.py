@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from kernel_judge import Report, wrong_elements
+
 from ..instruments import Trace, trace
-from ..judge import Report, wrong_elements
 from ..launch import Kernel, KernelError, draw
 from ..sandbox import SECONDS, Finding, Job, in_child, oclgrind_findings
 from .rules import lines_of, misses

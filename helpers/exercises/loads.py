@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from kernel_judge import Finding, Report
+
 from .. import ladder
 from ..instruments import predicted_traffic, trace
-from ..judge import Finding, Report
 from ..launch import Kernel, KernelError, dialect
 from .rules import misses, right
 

@@ -7,9 +7,9 @@ from itertools import product
 
 import numpy as np
 
+from kernel_judge import Finding, Report, wrong_elements
 from summa.algorithm import edges, panels
 
-from ..judge import Finding, Report, wrong_elements
 from ..launch import draw
 from .answers import Answer, raised, source_around
 

@@ -5,8 +5,9 @@ import re
 
 import numpy as np
 
+from kernel_judge import Finding, Report
+
 from ..instruments import trace
-from ..judge import Finding, Report
 from ..launch import Kernel, KernelError
 from .loads import check_loads
 from .rules import judged, lines_of

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from kernel_judge import Finding, Report
+
 from ..instruments import trace
-from ..judge import Finding, Report
 from ..launch import Kernel, KernelError, cuda_kernel, parameters_like
 from .parts import with_part
 from .rules import NOTHING, judged, lines_of, right

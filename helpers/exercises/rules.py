@@ -8,10 +8,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from kernel_judge import Finding, Report
+
 from .. import ladder
 from ..checking import check
 from ..instruments import predicted_traffic, trace
-from ..judge import Finding, Report
 from ..launch import Kernel, KernelError
 
 NOTHING = ("not yet", "zeros", "nothing stored")  # what C shows where nothing came of a kernel

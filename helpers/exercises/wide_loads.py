@@ -2,8 +2,9 @@
 
 import re
 
+from kernel_judge import Finding, Report
+
 from ..instruments import bank_conflicts, cells, trace
-from ..judge import Finding, Report
 from ..launch import Kernel, cuda_kernel, parameters_like
 from .loads import check_loads
 from .parts import with_part

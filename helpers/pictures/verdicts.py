@@ -7,11 +7,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import ConnectionPatch
 
+from kernel_judge import Finding, Report
+from kernel_judge.report import SHOWN
 from ptx_machine import WARP
 
 from .. import language
-from ..judge import Finding, Report
-from ..judge.report import SHOWN
 from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, FAULT, INK, PAPER, PEER, Picture, look, outline, panel, tint
 
 MOST = 64  # rows and columns of an array that are drawn, at most

@@ -1,6 +1,7 @@
 """Which line of a kernel's source a finding is about."""
 
-from ..judge.findings import Finding
+from kernel_judge.findings import Finding
+
 from ..launch import Kernel
 from ..launch.cuda_source import came_as_text
 from ..launch.numba_internals import plain_function

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from ..judge.findings import Finding, Kind
+from kernel_judge.findings import Finding, Kind
 
 OCLGRIND = "Oclgrind Simulator"  # its device's name
 

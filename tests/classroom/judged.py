@@ -14,8 +14,8 @@ from solved import TITLE, stubs_and_solutions
 
 from helpers.classroom import EXERCISES
 from helpers.classroom.standing import NOT_YET, verdict_in
-from helpers.judge import Report
 from helpers.launch import KernelError
+from kernel_judge import Report
 
 BOTH = stubs_and_solutions()
 # What the teacher's pages tell of wrong answers: rows of the exercise, what is edited, into what, and the verdict.

@@ -16,9 +16,9 @@ from helpers import ask, files, judge_wishes, language
 from helpers.__main__ import main
 from helpers.classroom import EXERCISES, progress, standing
 from helpers.classroom.standing import LARGEST, LOST, MARK, NOT_RUN, UNCHANGED, digest, verdict_in, verdicts
-from helpers.judge import Report
-from helpers.judge.report import shown
 from helpers.sandbox import Finding
+from kernel_judge import Report
+from kernel_judge.report import shown
 
 
 def result(value):

@@ -11,11 +11,11 @@ from needed import needs_compiler
 from helpers import cuda_kernel, ladder
 from helpers.instruments import CompiledRun, compiler, run_ptx
 from helpers.instruments.compiler import run_text
-from helpers.judge import wrong_elements
-from helpers.judge.shapes import watched
 from helpers.launch import KernelError, draw
 from helpers.launch.cuda import CUDA
 from helpers.sandbox import SECONDS, Job, in_child
+from kernel_judge import wrong_elements
+from kernel_judge.shapes import watched
 from ptx_machine.linking import read_ptx
 
 STEPS = ladder.steps("CUDA")

@@ -6,7 +6,7 @@ import re
 import tokenize
 
 from helpers import check, cuda_kernel, ladder, opencl_kernel
-from helpers.judge import Finding
+from kernel_judge import Finding
 
 BUILD = {"CUDA": cuda_kernel, "OpenCL": opencl_kernel}
 ASKED = ("get_local_id", "get_group_id", "get_global_id", "get_local_size", "get_num_groups")

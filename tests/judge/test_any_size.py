@@ -7,9 +7,9 @@ from kernels import PLACE, SMALL, STORE, UNDER_OCLGRIND, build, cl
 from helpers import check, cuda_kernel
 from helpers.checking.functions import FunctionProduct
 from helpers.checking.run_check import not_yet
-from helpers.judge import Finding, Kind, Report, error_bound, examine
-from helpers.judge.reference import late
 from helpers.launch import HostKernel, draw
+from kernel_judge import Finding, Kind, Report, error_bound, examine
+from kernel_judge.reference import late
 
 ONE_SIZE = "get_group_id(1) * get_local_size(0) + get_local_id(1)"
 WRONG = {

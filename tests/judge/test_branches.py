@@ -7,10 +7,10 @@ from kernels import BUILD
 
 from helpers import check, cuda_kernel, opencl_kernel
 from helpers.checking.run_check import product_of
-from helpers.judge.moves import in_stages
-from helpers.judge.reference import drawn
-from helpers.judge.shapes import MULTIPLIED, affordable, watched
 from helpers.ladder import steps
+from kernel_judge.moves import in_stages
+from kernel_judge.reference import drawn
+from kernel_judge.shapes import MULTIPLIED, affordable, watched
 
 # Seventeen kernels of a report, and others: right at every ragged shape, and wrong where people measure.
 WRONG = [

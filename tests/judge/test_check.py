@@ -8,8 +8,8 @@ from kernels import UNDER_OCLGRIND, build
 
 from helpers import check, opencl_kernel
 from helpers.checking import launched, right_within_bound
-from helpers.judge import error_bound, wrong_elements
 from helpers.launch import Contestant, draw
+from kernel_judge import error_bound, wrong_elements
 
 BARRIER = "barrier(CLK_LOCAL_MEM_FENCE);"
 SHAPES = [(1, 1, 1), (5, 6, 7), (9, 10, 33)]

@@ -9,9 +9,9 @@ from needed import needs_compiler
 from cuda_without_gpu import to_ptx
 from helpers import check, cuda_kernel, ladder
 from helpers.checking import right_within_bound
-from helpers.judge import error_bound, wrong_elements
-from helpers.judge.reference import FORMATS, drawn, held, wrong_for
 from helpers.launch import KernelError, draw
+from kernel_judge import error_bound, wrong_elements
+from kernel_judge.reference import FORMATS, drawn, held, wrong_for
 from ptx_machine.formats import exact, rounded
 
 SOURCE = cuda_kernel("matrix_units").source

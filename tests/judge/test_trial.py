@@ -8,9 +8,9 @@ from kernels import UNDER_OCLGRIND
 from helpers import check, cuda_kernel, devices, ladder, opencl_kernel
 from helpers.checking import opencl
 from helpers.checking.run_check import product_of
-from helpers.judge import Finding
 from helpers.launch import KernelError
 from helpers.sandbox import child, oclgrind_findings
+from kernel_judge import Finding
 
 SHAPES = [(5, 6, 7)]
 

@@ -13,11 +13,11 @@ import pyopencl as cl
 import pytest
 
 from helpers import check, cuda_kernel, devices, ladder, measure, opencl_kernel, predicted_traffic, with_part
-from helpers.judge import wrong_elements
 from helpers.launch import CudaKernel, KernelError, dialect, draw, opencl, operands
 from helpers.launch.cuda import SIGNATURE
 from helpers.launch.kernel import refuse_beyond_buffer
 from helpers.launch.opencl import aligned, compiler_says
+from kernel_judge import wrong_elements
 
 BUILD = {"CUDA": cuda_kernel, "OpenCL": opencl_kernel}
 both = pytest.mark.parametrize("build", BUILD.values(), ids=BUILD.keys())

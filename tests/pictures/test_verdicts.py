@@ -11,9 +11,9 @@ from matplotlib.patches import ArrowStyle, ConnectionPatch
 import helpers
 from helpers import check, cuda_kernel, opencl_kernel
 from helpers.devices import oclgrind_library
-from helpers.judge import Drawn, Finding, Report
 from helpers.pictures.drawing import tint
 from helpers.pictures.verdicts import picture_finding
+from kernel_judge import Drawn, Finding, Report
 
 INK, FAULT, PAPER, A, B, C = "#333333", "#c4302b", "#f4f4f2", "#2f6db3", "#d9822b", "#3d9a50"
 BUILD = {"CUDA": cuda_kernel, "OpenCL": opencl_kernel}

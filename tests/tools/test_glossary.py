@@ -9,7 +9,7 @@ import pytest
 from distribution import PACKAGES, sources
 from nbformat import v4
 
-from helpers.judge import Kind
+from kernel_judge import Kind
 
 ROWS = [line for line in glossary.GLOSSARY.read_text("utf-8").splitlines() if line.startswith("| <a")]
 

@@ -3,9 +3,10 @@
 import re
 from dataclasses import dataclass
 
-from .. import files, language
+from . import words
 from .findings import Kind
 
+VERDICT = "application/vnd.matmul-ladder.verdict+json"  # the type of an output that is a verdict as data
 SHOWN = 3  # findings; the rest mostly follow from them
 WIDTH = 118  # signs that a line of a page's output has; JupyterLab breaks a longer one in mid-word
 # How a verdict begins that is no plain cross: its sign, and the key of what it says.
@@ -16,7 +17,7 @@ HEADS = {Kind.TOO_SLOW: ("… ", "not_judged"), Kind.COMPILER: ("… ", "not_to_
 class Report:
     """The verdict of `check`: true when right. Prints what is wrong, and where in the source.
 
-    subject   what was judged: its name, or a sentence, see `language.spelled`
+    subject   what was judged: its name, or a sentence, see `words.spelled`
     findings  a tuple of `Finding`
     source    its text
     largest   the greatest M, N and K that were tried; () where shapes do not count
@@ -57,35 +58,33 @@ class Report:
         return said + [("  ", "", "note", {"text": note}) for note in self.notes]
 
     def __repr__(self):
-        return "\n".join(line_in(language.ENGLISH, *line) for line in self.lines())
+        return "\n".join(line_in(words.ENGLISH, *line) for line in self.lines())
 
     def __str__(self):
-        return shown(self.lines(), language.NOW[0])
+        return shown(self.lines(), words.NOW[0])
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         """What a notebook stores: the text as it is shown, and the verdict as data, in English whatever is shown."""
         first = self.findings[0] if self.findings else None
         data = {
-            "subject": language.spelled(language.ENGLISH, "{subject}", {"subject": self.subject}),
+            "subject": words.spelled(words.ENGLISH, "{subject}", {"subject": self.subject}),
             "right": bool(self),
             "tried": first is None or first.kind != "not yet",
             "findings": [one.kind for one in self.findings],
             "said": str(first or ""),
             "lines": [[before, kind, key, plain(key, values)] for before, kind, key, values in self.lines()],
         }
-        return {"text/plain": str(self), files.VERDICT: data}
+        return {"text/plain": str(self), VERDICT: data}
 
 
 def line_in(chosen: str, before: str, kind: str, key: str, values: dict) -> str:
     """A line of a verdict, as `Report.lines` has it, in that language."""
-    text = language.spelled(chosen, key, values)
+    text = words.spelled(chosen, key, values)
     if not kind:
         return before + text
-    colon = ": " if chosen == language.ENGLISH else "："
-    stop = "." if chosen == language.ENGLISH or key not in language.sentences(chosen) else "。"
-    return (
-        f"{before}{language.kind_in(chosen, kind)}{colon}{text}{'' if text.endswith(('?', '.', '？', '。')) else stop}"
-    )
+    colon = ": " if chosen == words.ENGLISH else "："
+    stop = "." if chosen == words.ENGLISH or key not in words.sentences(chosen) else "。"
+    return f"{before}{words.kind_in(chosen, kind)}{colon}{text}{'' if text.endswith(('?', '.', '？', '。')) else stop}"
 
 
 def shown(lines: list, chosen: str) -> str:
@@ -96,11 +95,11 @@ def shown(lines: list, chosen: str) -> str:
 
 def plain(key: str, values: dict) -> dict:
     """The values that a sentence has a place for, as JSON has them: numbers, texts, and sentences as [key, values]."""
-    words, found = language.sentences(language.ENGLISH).get(key, key), {}
+    sentence, found = words.sentences(words.ENGLISH).get(key, key), {}
     for name, value in values.items():
-        if pair := language.pair_of(value):
+        if pair := words.pair_of(value):
             found[name] = [pair[0], plain(*pair)]
-        elif re.search(rf"{{{name}\b", words):
+        elif re.search(rf"{{{name}\b", sentence):
             found[name] = value if isinstance(value, int | float | str) else str(value)
     return found
 
@@ -108,4 +107,4 @@ def plain(key: str, values: dict) -> dict:
 def wrapped(line: str) -> str:
     """A line of a verdict in lines of WIDTH at most, broken between words: a sentence indented by 4, code by more."""
     below = " " * (13 if re.match(r" +\d+ \| ", line) else 4)
-    return language.wrapped(line, WIDTH, subsequent_indent=below)
+    return words.wrapped(line, WIDTH, subsequent_indent=below)

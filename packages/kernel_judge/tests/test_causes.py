@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from helpers.judge import Finding, Kind, wrong_elements
-from helpers.judge.causes import Launch, cause
-from helpers.judge.reference import drawn, held
+from kernel_judge import Finding, Kind, wrong_elements
+from kernel_judge.causes import Launch, cause
+from kernel_judge.reference import drawn, held
 
 SHAPES = [(8, 8, 8), (9, 6, 12), (5, 13, 11)]  # the last one is what a message tells of
 

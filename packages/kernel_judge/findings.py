@@ -6,7 +6,7 @@ The sentences are in `en.toml` and `zh_CN.toml`, by key.
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from .. import language
+from . import words
 
 
 class Kind(StrEnum):
@@ -97,7 +97,7 @@ class Finding:
     kind    a `Kind`, or an exercise's own word
     key     of its sentence, or that sentence in English, with {places}
     lines   1-based lines of the kernel's source that it is about, a tuple
-    values  {name: value} of what stands in the places; a value may be a sentence, see `language.spelled`
+    values  {name: value} of what stands in the places; a value may be a sentence, see `words.spelled`
     drawn   what a notebook draws of it; None for nothing
     """
 
@@ -110,7 +110,7 @@ class Finding:
     @property
     def message(self) -> str:
         """The sentence in English."""
-        return language.spelled(language.ENGLISH, self.key, self.values)
+        return words.spelled(words.ENGLISH, self.key, self.values)
 
     def __str__(self):
         return f"{self.kind}: {self.message}"

@@ -1,8 +1,8 @@
 """What a verdict says."""
 
 from helpers import language
-from helpers.judge import Finding, Kind, Report
-from helpers.judge.report import WIDTH
+from kernel_judge import Finding, Kind, Report
+from kernel_judge.report import WIDTH
 
 SOURCE = "first\n    second  \nthird"
 

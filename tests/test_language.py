@@ -19,13 +19,13 @@ from helpers import check, language, set_language
 from helpers.exercises.answers import Answer
 from helpers.exercises.rules import MissesTheIdea
 from helpers.files import VERDICT
-from helpers.language import CHINESE, ENGLISH, PLACE
+from helpers.language import CHINESE, ENGLISH
 from helpers.pictures.charts import bar_chart
 from helpers.pictures.drawing import Picture, label, listed
 from helpers.terminal import columns
 from kernel_judge import Finding, Kind, Report
 from kernel_judge.report import shown
-from kernel_judge.words import FOLDERS, tables
+from kernel_judge.words import FOLDERS, PLACE, tables
 
 doctor = importlib.import_module("helpers.doctor")  # `helpers.doctor` is the function
 PRODUCT = [*sources("helpers"), *sources("kernel_judge")]

@@ -32,10 +32,7 @@ def diagnosis() -> list[dict]:
 
 
 def row(what: str | tuple, found: str | tuple, used: bool, why: str | tuple, needed: str | None = None) -> dict:
-    """One line of the diagnosis. `used`: whether the course works with it. `needed`: what a class lacks without it.
-
-    `what`, `found` and `why` are in English; `sentences` has the key and the values of each, see `language.spelled`.
-    """
+    """One line of the diagnosis: whether it is `used`, what a class lacks without it, and its `sentences`."""
     sentences = {
         name: language.pair_of(said) or (said, {}) for name, said in (("what", what), ("found", found), ("why", why))
     }
@@ -44,10 +41,7 @@ def row(what: str | tuple, found: str | tuple, used: bool, why: str | tuple, nee
 
 
 def tried(what: str, needed: str, *packages: str) -> list[dict]:
-    """The rows of what tries those packages, in a Python of its own: a broken one may end it.
-
-    Where that fails, one row says why, and which command of pip mends it. `needed`: as for `row`.
-    """
+    """The rows of what tries those packages in a Python of its own, or why that failed, and what mends it."""
     section = f"try_{what.lower()}"
     code = f"import json; from helpers.doctor import {section}; print('\\n' + json.dumps(list({section}())))"
     printed, problem = drivers.in_python(["-c", code], SECONDS, PYTHONPATH=devices.python_path())

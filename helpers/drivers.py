@@ -123,11 +123,7 @@ def visible_cpu_runtime() -> Path | None:
 
 
 def system_drivers() -> dict[Path, str]:
-    """{driver file (.icd): the library that it names}, of the system and of the conda environment this may run in.
-
-    What an uninstalled driver leaves behind, such as a link to nothing, is passed over, and so is Oclgrind's: it is a
-    tool, and no device.
-    """
+    """{driver file (.icd): its library}, of the system and of conda, but for broken ones and Oclgrind's."""
     folders = [Path("/etc/OpenCL/vendors"), Path(sys.prefix, "etc/OpenCL/vendors")]
     named = {icd: driver_named_in(icd) for folder in folders for icd in sorted(folder.glob("*.icd"))}
     # Intel's wheel carries .icd files that name a placeholder; `pip_cpu_runtime` stands in for them.

@@ -97,10 +97,7 @@ LOADED = "%{0} = load i16, i16* %{0}_at\n    " + OPERAND
 
 
 def half_code(name: str) -> tuple[str, str, str, str] | None:
-    """(operands, what LLVM makes of them, its type, a declaration) of a function for float16; None for another.
-
-    %ah is the operand a, and %af the same as float32.
-    """
+    """(operands, what LLVM makes of %ah, or %af in float32, its type, a declaration) of a float16 function; or None."""
     named = re.match(r"(?:_ZL\d+_*|__numba_wrapper_)h(\w+?)(?:6__half|$)", name)
     does = named[1] if named else next((does for sign, does in HALF_OPERATORS.items() if name.startswith(sign)), "")
     if does in HALF_FLOAT:

@@ -85,10 +85,7 @@ class Launch:
             raise not_launched(str(error)) from None
 
     def take(self, run: ptx_machine.Run, why: str = "") -> None:
-        """Give the arrays what the PTX machine left in its copies, and raise what it found.
-
-        `why` it does not run natively, for a launch that takes too long.
-        """
+        """Give the arrays what the PTX machine left, and raise what it found; `why` it does not run natively."""
         kernel, given = self.kernel, self.given
         for name, memory in self.captured.items():
             memory[:] = run.variables[name]

@@ -149,10 +149,7 @@ def refuse_old_words(function: Callable) -> None:
 
 
 def parsed(signature: str | tuple | None) -> tuple | None:
-    """The types of a signature: a string such as "void(float32[:,:], int32)", or a tuple of types. None for None.
-
-    Raises ValueError for a string that Numba cannot read.
-    """
+    """The types of a signature, a string or a tuple; None for None. Raises ValueError for what Numba cannot read."""
     if signature is None:
         return None
     try:

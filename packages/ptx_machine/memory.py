@@ -212,10 +212,7 @@ class Notes:
         self.put_off, self.taken, self.awaiting[:] = [], 0, False
 
     def write(self, words, by, values=None, copied=False, changes=False):
-        """Note stores of `values`, copies that are on their way from now on, or atomics, that change what they read.
-
-        Returns (race, last): where they race, and with which stamps.
-        """
+        """Note stores, copies on their way, or atomics; returns where they race, bool, and with which stamps."""
         if self.awaiting[words].any():
             self.note_loads()
         last, readers = self.writers[words], self.readers[words]

@@ -745,11 +745,7 @@ def vector(text):
 
 
 def laid_out(arrays, base):
-    """(name, address, bytes) of each array.
-
-    An address ends as it would if the arrays lay one behind the other, each as aligned as it asks, which is how ptxas
-    lays them out: an array that asks for 4 bytes, and comes after one of 20, lies on no multiple of 16.
-    """
+    """(name, address, bytes) of each array, whose address ends as where ptxas lays them one behind the other."""
     places, end = [], 0
     for number, array in enumerate(arrays):
         start = -(-end // array.align) * array.align

@@ -66,7 +66,7 @@ def film(k: Kernel, M: int, N: int, K: int, beside: Kernel | None = None) -> "Fi
     reads, stores = mine[~mine["writes"]], mine[mine["writes"]]
     if not len(reads):
         raise ValueError(f"{k} reads nothing at {M} x {N} x {K}; let it compute first.")
-    when = reads["phase" if run.has_barriers else "round"]
+    when = reads["phase" if run.accesses["phase"].any() else "round"]
     frames = []
     for step in np.unique(when):
         read = reads[when == step]

@@ -117,10 +117,7 @@ def half_code(name: str) -> tuple[str, str, str, str] | None:
 
 
 def half_function(name: str) -> str:
-    """LLVM's text of one of numba-cuda's functions for float16; empty for one that is not among those above.
-
-    Each gets pointers, first to its result, and returns 0. `__numba_wrapper_...`, of the built-in target, gets numbers.
-    """
+    """LLVM's text of a float16 function of numba-cuda's, of pointers, or numbers in `__numba_wrapper_...`; or ""."""
     takes, declared = "float* %out, i16* %a_at", ""
     if code := half_code(name):
         operands, made, kind, declared = code

@@ -97,7 +97,8 @@ def bench(command: Command) -> None:
     board = clock.scoreboard(size, dialect and [dialect], steps, given.peers, rounds, each=each)
     print(board)
     if given.json:
-        files.replace_text(given.json, json.dumps([t.row() for t in board.timings], indent=1) + "\n")
+        rows = [vars(t) | {"gflops": t.gflops} for t in board.timings]
+        files.replace_text(given.json, json.dumps(rows, indent=1) + "\n")
     if saved:
         print("saved:", clock.write_results([board], place).resolve())
 

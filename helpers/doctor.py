@@ -32,10 +32,7 @@ def diagnosis() -> list[dict]:
 
 
 def row(what: str | tuple, found: str | tuple, used: bool, why: str | tuple, needed: str | None = None) -> dict:
-    """One line of the diagnosis. `used`: whether the course works with it. `needed`: what a class lacks without it.
-
-    `what`, `found` and `why` are in English; `sentences` has the key and the values of each, see `language.spelled`.
-    """
+    """One line of the diagnosis: whether it is `used`, what a class lacks without it, and its `sentences`."""
     sentences = {
         name: language.pair_of(said) or (said, {}) for name, said in (("what", what), ("found", found), ("why", why))
     }
@@ -44,10 +41,7 @@ def row(what: str | tuple, found: str | tuple, used: bool, why: str | tuple, nee
 
 
 def tried(what: str, needed: str, *packages: str) -> list[dict]:
-    """The rows of what tries those packages, in a Python of its own: a broken one may end it.
-
-    Where that fails, one row says why, and which command of pip mends it. `needed`: as for `row`.
-    """
+    """The rows of what tries those packages in a Python of its own, or why that failed, and what mends it."""
     section = f"try_{what.lower()}"
     code = f"import json; from helpers.doctor import {section}; print('\\n' + json.dumps(list({section}())))"
     printed, problem = drivers.in_python(["-c", code], SECONDS, PYTHONPATH=devices.python_path())
@@ -77,10 +71,7 @@ def try_numba():
 
 
 def nvidia(works):
-    """NVIDIA's GPUs, the PTX machine that stands in for them, and the compiler, which needs none.
-
-    `works`: whether a kernel has run on what is used.
-    """
+    """NVIDIA's GPUs, the PTX machine that stands in for them if it `works`, and the compiler, which needs neither."""
     gpus, driver = devices.nvidia_gpus(), devices.nvidia_driver_cuda()
     on_gpu = not devices.compiling()
     yield row(
@@ -122,7 +113,7 @@ def try_pyopencl():
         why = devices.problem_of(device) or "a small kernel ran and was right"
         if device == chosen:
             by_name, first = "{why}; chosen by HELPERS_OPENCL_DEVICE", "{why}; first of the best kind"
-            why = by_name if devices.wanted() else first, {"why": (why, {})}
+            why = by_name if os.environ.get("HELPERS_OPENCL_DEVICE") else first, {"why": (why, {})}
         name = f"{device.name} ({device.handle.platform.name})"
         yield row(f"OpenCL {device.kind}", name, device == chosen, why)
     if devices.compiling() and (native := devices.spirv_device()):
@@ -195,10 +186,8 @@ def missing(rows: list[dict]) -> list[str]:
 
 def verdict(rows: list[dict]) -> tuple[str, dict]:
     """Whether this machine is ready for class: the key and the values of a sentence."""
-    if lacking := missing(rows):
-        return "Not ready for class. Missing: {lacking}. The lines above say what adds it.", {
-            "lacking": "; ".join(lacking)
-        }
+    if lacking := "; ".join(missing(rows)):
+        return "Not ready for class. Missing: {lacking}. The lines above say what adds it.", {"lacking": lacking}
     opencl_on = next(r["found"] for r in rows if r["used"] and r["what"].startswith("OpenCL "))
     cuda_on = "a GPU" if any(r["used"] and r["what"] == "NVIDIA GPU" for r in rows) else "the PTX machine"
     cuda_on = next((r["found"] for r in rows if r["what"] == "CUDA, natively"), cuda_on)

@@ -201,10 +201,7 @@ def digest(source: str) -> str:
 
 
 def verdict_in(outputs: list[dict]) -> tuple[str, str] | None:
-    """(state, what is said first) of the verdict in a cell's outputs; None where there is none.
-
-    Of several, as for several wishes, one that is not met decides, and so does an error.
-    """
+    """(state, what is said) in a cell's outputs, or None; an error, or one of several that is not met, decides."""
     told = []
     for output in outputs:
         if output["output_type"] == "error":

@@ -87,11 +87,7 @@ def copy_bandwidth(device, context, program):
 
 
 def fastest(device, program, name, arguments, items, group):
-    """Seconds of the fastest launch of that kernel: a GPU's own clock; on a CPU the wall's.
-
-    A machine is slower at some moments than at others. So the launches come in bursts, with pauses between them, until
-    `NOTHING_NEW` bursts in a row were not faster, or until that took long enough.
-    """
+    """Seconds of the fastest launch, in bursts until `NOTHING_NEW` were not faster; by a GPU's clock, or the wall's."""
     on_gpu, (_, queue), kernel = device.kind == "GPU", context_and_queue(device), cl.Kernel(program, name)
     kernel.set_args(*arguments)
 

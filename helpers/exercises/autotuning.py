@@ -85,12 +85,7 @@ class SmoothHill:
 
 
 class HiddenHill:
-    """Made-up rates: two low hills and a high one, which is where the search has not begun.
-
-    The first point that a search tries is the top of a low hill: the points that differ from it in two parameters at
-    most. The first point outside is the top of a second one. Only then the peak is drawn, with other values than both
-    tops, and every point outside of both hills leads up to it. So a search that only climbs never finds it.
-    """
+    """Made-up rates: two low hills around the first tops tried, and a high one outside, which no mere climber finds."""
 
     weak = "it begins on a low hill, and finds the high one in {found} of {runs} runs; does it look elsewhere, too?"
 

@@ -41,9 +41,8 @@ def wrong_numbers(k: Kernel) -> list[Finding]:
     for (A, B), C in zip(operands, outcome.value or (), strict=False):
         if not found and wrong_elements(C, A, B.reshape(B.shape[::-1]).T).any():
             shape = f"{C.shape[0]} x {C.shape[1]} x {len(B)} (M x N x K)"
-            found = [
-                Finding("wrong numbers", "numbers of C are not right, for example at {shape}", values={"shape": shape})
-            ]
+            text = "numbers of C are not right, for example at {shape}"
+            found = [Finding("wrong numbers", text, values={"shape": shape})]
     return found
 
 

@@ -36,10 +36,7 @@ def check_loads(k: Kernel, M: int = 16, N: int = 16, K: int = 16) -> Report:
 
 
 def loads_too_much(k: Kernel, M: int, N: int, K: int) -> list[Finding]:
-    """The memories from which it loads more than the rung that it is launched like, in that product.
-
-    Raises ValueError or KernelError where nothing can follow it.
-    """
+    """The memories it loads more from than its rung; raises ValueError or KernelError if nothing can follow it."""
     loads = trace(k, M, N, K).where(writes=False)  # as the source has them; a compiler may take some away
     most = predicted_traffic(k, M, N, K)
     if not ladder.STEPS[k.step].reuse:  # to sum in C itself costs time, and no idea
@@ -54,10 +51,7 @@ def loads_too_much(k: Kernel, M: int, N: int, K: int) -> list[Finding]:
 
 
 def reads_apart(k: Kernel) -> list[Finding]:
-    """The matrix that threads beside each other in x read further apart than those of the rung that k is launched like.
-
-    Counted in pieces of 4 numbers, which a row of threads touches with one instruction.
-    """
+    """The matrix that neighbours in x read further apart than the rung's, counted in pieces of 4 numbers."""
     rung = dialect(k.dialect).build(k.step, k.device if k.dialect == "OpenCL" else None, **k.parameters)
     for name in "AB":
         mine, most = pieces(k, name), pieces(rung, name)

@@ -57,10 +57,7 @@ def misses(report: Report, *findings: Finding) -> Report:
 
 
 def answered(k: Kernel, report: Report) -> Report:
-    """The report; where that is "not yet" and the kernel reads what it is about, what was seen instead.
-
-    "Not yet" is for the placeholder that nobody has changed, and that reads neither A, nor B, nor a tile.
-    """
+    """The report; where that is "not yet" and the kernel reads what it is about, what was seen instead."""
     if report.findings[0].kind not in NOTHING or not reads(k):
         return report
     text = "{found} It reads numbers; follow them through the sum into C"

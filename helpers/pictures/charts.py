@@ -89,18 +89,12 @@ def spell_rate(gflops: float) -> str:
     return f"{gflops:.3g}" if gflops < 999.5 else f"{gflops:,.0f}"
 
 
-def spell(t: Timing) -> tuple:
+def spell(t: Timing, unit: str = "") -> tuple:
     """A rate, and where the repeats differ so much that it means little, how much: the key and values of a sentence."""
-    values = {"rate": spell_rate(t.gflops), "spread": (spell_spread(t.spread or 0), {})}
+    values = {"rate": spell_rate(t.gflops) + unit, "spread": (spell_spread(t.spread or 0), {})}
     if (t.spread or 0) <= UNSTEADY:
         return "{rate}", values
     return "{rate}, {spread}: a busy machine" if t.spread <= 2 else "{rate}, {spread}", values
-
-
-def spell_in_gflops(t: Timing) -> tuple:
-    """The same with the unit."""
-    key, values = spell(t)
-    return key, values | {"rate": f"{values['rate']} GFLOP/s"}
 
 
 @look
@@ -116,13 +110,8 @@ def ladder_chart(timings: Sequence[Timing], predictions: Sequence[Prediction] = 
     rows = [(plain_name(t), [(t.gflops, colours[t.dialect])], label("{rate}", rate=spell(t))) for t in timings]
     devices = ", ".join(dict.fromkeys(t.device for t in timings if t.dialect != "Python"))
     for p in predictions:
-        rows.append(
-            (
-                p.kernel.split()[0],
-                [(p.gflops, "white")],
-                label("{rate}, limit: {unit}", rate=f"{p.gflops:,.0f}", unit=(p.limit, {})),
-            )
-        )
+        words = label("{rate}, limit: {unit}", rate=f"{p.gflops:,.0f}", unit=(p.limit, {}))
+        rows.append((p.kernel.split()[0], [(p.gflops, "white")], words))
     first, rates = [*timings, *predictions][0], [one.gflops for one in (*timings, *predictions)]
     size, lines = f"{first.M} x {first.N} x {first.K}", []
     if timings:
@@ -132,7 +121,7 @@ def ladder_chart(timings: Sequence[Timing], predictions: Sequence[Prediction] = 
     figure, ax = bar_chart(rows, "\n".join(lines))
     hollow(ax.patches[len(timings) :], predictions)
     along_rates(ax, min(0.5, min(rates) / 2), max(rates) * 3)  # the same start on every page
-    bars = [("{name} {rate}", {"name": t.label, "rate": spell_in_gflops(t)}) for t in timings]
+    bars = [("{name} {rate}", {"name": t.label, "rate": spell(t, " GFLOP/s")}) for t in timings]
     for p in predictions:
         values = {"name": p.kernel.split()[0], "gpu": p.gpu, "rate": spell_rate(p.gflops), "unit": (p.limit, {})}
         bars.append(("{name} on {gpu} {rate} GFLOP/s predicted, by {unit}", values))
@@ -304,11 +293,7 @@ def roofline(limits: Limits, points: tuple | list = ()) -> Picture:
 
 
 def name_dots(ax, labels: list[str], dots: list[tuple], line: list[tuple]) -> None:
-    """Write each label beside its dot, (x, y), inside the axes, where it covers least of what is drawn there.
-
-    Where two dots stand close, as at (31, 96) and (31, 133), a name between them could be that of either. So places on
-    the dot's own height are tried before those a line above or below it.
-    """
+    """Write each label beside its dot, (x, y), inside the axes, on its own height first, where it covers least."""
     taken = [ax.transData.transform(point) for point in [*line, *dots]]  # in pixels
     for name, dot in zip(labels, dots, strict=True):
         text = ax.annotate(name, dot, xytext=(0, 0), textcoords="offset points", va="center")
@@ -380,9 +365,8 @@ def executed_chart(runs: dict[str, CompiledRun]) -> Picture:
         each = [count / (run.M * run.N * run.K) for count in counts]
         all_of_them = f"{sum(each):.2f}"
         rows.append((label(name), [(n, colour) for n, (_, colour, _) in zip(each, PURPOSES, strict=True)], all_of_them))
-        parts = [
-            ("{what} {n}", {"what": (what, {}), "n": f"{n:.2f}"}) for n, (what, *_) in zip(each, PURPOSES, strict=True)
-        ]
+        named = zip(each, PURPOSES, strict=True)
+        parts = [("{what} {n}", {"what": (what, {}), "n": f"{n:.2f}"}) for n, (what, *_) in named]
         bars.append(("{name} {each} ({parts})", {"name": name, "each": all_of_them, "parts": listed(parts, ", ")}))
     figure, ax = bar_chart(rows, "")
     top = 1.1 * max(run.instructions_per_multiply_add for run in runs.values())

@@ -83,10 +83,8 @@ def label(sentence: str, /, **values: object) -> str:
 
 def listed(parts: list, between: str = "; ") -> tuple:
     """Sentences as one, with that between: the key and the values of it."""
-    names = [f"part{number}" for number in range(len(parts))]
-    return "{between}".join(f"{{{name}}}" for name in names), dict(
-        zip(names, parts, strict=True), between=(between, {})
-    )
+    values = {f"part{number}": part for number, part in enumerate(parts)}
+    return "{between}".join(f"{{{name}}}" for name in values), values | {"between": (between, {})}
 
 
 def encoded(image: Image.Image) -> str:
@@ -113,10 +111,7 @@ def tint(colour: str, part: float) -> str:
 
 
 def refuse_outside(name: str, value: object, count: int, of: str, first: int = 0) -> None:
-    """Raise ValueError, with the value and what may stand in its place, unless it is one of `count` whole numbers.
-
-    `name`: the argument's. `of`: what there are `count` of, numbered from `first` on.
-    """
+    """Raise ValueError, with the remedy, unless it is one of `count` whole numbers from `first` on."""
     last = first + count - 1
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not whole or not first <= value <= last:
@@ -133,10 +128,7 @@ def refuse_crowded(rows: int, columns: int) -> None:
 
 
 def panel(ax, rows, columns, colours, title, colour=INK, labels=None):
-    """Draw a matrix of cells. `colours`: {(row, column): colour}; `labels`: {(row, column): text}.
-
-    Raises ValueError for more cells than one can see.
-    """
+    """Draw a matrix of cells: {(row, column): colour}, {(row, column): text}; raises ValueError for too many."""
     refuse_crowded(rows, columns)
     places = list(np.ndindex(rows, columns))
     corners = np.array(places)[:, None, ::-1] + [(0, 0), (1, 0), (1, 1), (0, 1)]
@@ -157,10 +149,7 @@ def outline(ax, row, column, rows, columns, colour=INK):
 
 
 def product_axes(figure, M, N, K, top=0.93, bottom=0.03):
-    """Three axes laid out so that C[row, col] stands where its row of A meets its column of B.
-
-    They fill the figure from `bottom` to `top`, as shares of its height.
-    """
+    """Three axes, C[row, col] where its row of A meets its column of B; `top`, `bottom`: shares of the height."""
     ratios = dict(width_ratios=(K, N), height_ratios=(K, M))
     grid = figure.add_gridspec(2, 2, left=0.03, right=0.97, top=top, bottom=bottom, wspace=0.08, hspace=0.16, **ratios)
     return figure.add_subplot(grid[1, 0]), figure.add_subplot(grid[0, 1]), figure.add_subplot(grid[1, 1])

@@ -66,7 +66,7 @@ def film(k: Kernel, M: int, N: int, K: int, beside: Kernel | None = None) -> "Fi
     reads, stores = mine[~mine["writes"]], mine[mine["writes"]]
     if not len(reads):
         raise ValueError(f"{k} reads nothing at {M} x {N} x {K}; let it compute first.")
-    when = reads["phase" if run.has_barriers else "round"]
+    when = reads["phase" if run.accesses["phase"].any() else "round"]
     frames = []
     for step in np.unique(when):
         read = reads[when == step]
@@ -123,12 +123,8 @@ class Film:
         figure = Figure(figsize=(width * len(numbers), height))
         for part, number in zip(figure.subfigures(1, len(numbers), squeeze=False)[0], numbers, strict=True):
             self.draw(part, number, top=1 - head / height)
-            part.text(
-                0.03,
-                1 - (head - 0.27) / height,
-                label("step {number} of {count}", number=number + 1, count=count),
-                fontsize=11,
-            )
+            step = label("step {number} of {count}", number=number + 1, count=count)
+            part.text(0.03, 1 - (head - 0.27) / height, step, fontsize=11)
         figure.text(0.01, 1 - 0.05 / height, legend, va="top")
         return Picture(figure, self.text)
 

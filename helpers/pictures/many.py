@@ -49,12 +49,9 @@ def picture_ranks(run: Run) -> Picture:
     for ax, (title, colour) in zip(axes, matrices, strict=True):
         colours = {place: tint(colour, 0.2 + 0.5 * rank / len(ranks)) for place, rank in ranks.items()}
         panel(ax, p, q, colours, title, colour, ranks)
-    owns = listed(
-        [("rank {rank} block {place}", {"rank": rank, "place": place}) for place, rank in sorted(ranks.items())]
-    )
-    return Picture(
-        figure, said("A, B and C, each cut into {p} x {q} blocks, the same for all: {owns}.", p=p, q=q, owns=owns)
-    )
+    owned = [("rank {rank} block {place}", {"rank": rank, "place": place}) for place, rank in sorted(ranks.items())]
+    text = "A, B and C, each cut into {p} x {q} blocks, the same for all: {owns}."
+    return Picture(figure, said(text, p=p, q=q, owns=listed(owned)))
 
 
 def three_matrices(p, q):
@@ -99,9 +96,8 @@ def film_panels(run: Run, rank: int = 0) -> Film:
     for k0, k1, _, _ in report["panels"]:
         frames.append(Counter(("A", (row, k)) for row in rows for k in range(k0, k1)))
         frames[-1].update(("B", (k, column)) for k in range(k0, k1) for column in columns)
-    return Film(
-        ("SUMMA, rank {rank}", {"rank": rank}), (M, N, K), frames, {(row, column) for row in rows for column in columns}
-    )
+    stored = {(row, column) for row in rows for column in columns}
+    return Film(("SUMMA, rank {rank}", {"rank": rank}), (M, N, K), frames, stored)
 
 
 @look
@@ -120,12 +116,9 @@ def prediction_chart(runs: list[Run], flops: float, here: Network, size: int | t
     left.plot(few, expected, "--", color=OURS["CUDA"], label=label("predicted"))
     left.set_title(label("measured here:") + "\n{} x {} x {}".format(*runs[0].size))
     parts = [predicted_seconds(*sizes(size), ranks, flops, there) for ranks in many]
-    right.plot(
-        many, [computing for computing, _ in parts], "--", color=UNITS["multiply-adds"], label=label("computing")
-    )
-    right.plot(
-        many[1:], [moving for _, moving in parts[1:]], "--", color=UNITS["loads and stores"], label=label("moving")
-    )
+    computing, moving = zip(*parts, strict=True)
+    right.plot(many, computing, "--", color=UNITS["multiply-adds"], label=label("computing"))
+    right.plot(many[1:], moving[1:], "--", color=UNITS["loads and stores"], label=label("moving"))
     right.set_title(label("prediction, {network}:", network=there.name) + "\n{} x {} x {}".format(*sizes(size)))
     for ax, ticks in ((left, few), (right, many)):
         ax.set_xscale("log", base=2)
@@ -135,10 +128,6 @@ def prediction_chart(runs: list[Run], flops: float, here: Network, size: int | t
         ax.legend()
     left.yaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5, 7)))  # a few ranks span less than a power of ten
     both = ", ".join(f"{ranks}: {m:.3g} and {e:.3g}" for ranks, m, e in zip(few, measured, expected, strict=True))
-    values = {
-        "network": there.name,
-        "ranks": many[-1],
-        "computing": f"{parts[-1][0]:.3g}",
-        "moving": f"{parts[-1][1]:.3g}",
-    }
+    values = {"network": there.name, "ranks": many[-1]}
+    values |= {"computing": f"{computing[-1]:.3g}", "moving": f"{moving[-1]:.3g}"}
     return Picture(figure, said(SECONDS, both=both, **values))

@@ -34,9 +34,8 @@ def picture_units(prediction: Prediction, upto: str | None = None) -> Picture:
         if unit == "loads and stores":
             parts = [(scale * p.requests[why], colour) for why, colour in zip(REQUESTS, SHADES, strict=True)]
             reasons = [why for why in REQUESTS if p.requests[why] > time / 200]
-            shares = [
-                ("{share} {what}", {"share": f"{p.requests[why] / time:.0%}", "what": (why, {})}) for why in reasons
-            ]
+            spelled = {why: f"{p.requests[why] / time:.0%}" for why in reasons}
+            shares = [("{share} {what}", {"share": share, "what": (why, {})}) for why, share in spelled.items()]
             if len(reasons) > 1:
                 lines = [("{time}:", {"time": lines[0]}), listed(shares, ", ")]
         for part, more in on_top.items() if not rows else ():

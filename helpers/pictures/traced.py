@@ -152,20 +152,13 @@ def picture_addresses(k: Kernel, M: int, N: int, K: int) -> Picture:
                 ax.add_patch(Rectangle(corner, 4 / SECTOR, 1, **fill, linewidth=0.4))
         ax.set(xlim=(-0.1, WARP * 1.15), ylim=(-0.05, 1.05))
         ax.axis("off")
-        ax.text(
-            -0.6,
-            0.5,
-            label("store {name}" if name == "C" else "load {name}", name=name),
-            ha="right",
-            va="center",
-            color=colour,
-        )
+        does = label("store {name}" if name == "C" else "load {name}", name=name)
+        ax.text(-0.6, 0.5, does, ha="right", va="center", color=colour)
         values = {"sectors": len(sectors), "used": 4 * len(asked), "all": SECTOR * len(sectors)}
-        few, many = (
-            "1 sector of 32 bytes, {used} of {all} bytes used",
-            "{sectors} sectors of 32 bytes, {used} of {all} bytes used",
-        )
-        ax.text(0, 1.18, label(few if len(sectors) == 1 else many, **values), fontsize=11)
+        sentence = "{sectors} sectors of 32 bytes, {used} of {all} bytes used"
+        if len(sectors) == 1:
+            sentence = "1 sector of 32 bytes, {used} of {all} bytes used"
+        ax.text(0, 1.18, label(sentence, **values), fontsize=11)
         asked_for.append(("{name}: {sectors} sectors, {used} of {all} bytes used", values | {"name": name}))
     return Picture(figure, said(ONE_WARP, kernel=k.step, K=K, N=N, sectors=listed(asked_for)))
 

@@ -21,10 +21,7 @@ WIDE = 88  # signs of a caption's line
 
 
 def show_verdict(report: Report) -> None:
-    """Show a verdict in a notebook, and below its text a picture of the first finding that has one.
-
-    Raises NotImplementedError where none has: then IPython shows the text alone.
-    """
+    """Show a verdict, and a finding's picture; raises NotImplementedError if there is none: IPython then shows text."""
     from IPython.display import display
 
     picture = next((picture_finding(one) for one in report.findings[:SHOWN] if one.drawn), None)
@@ -49,9 +46,8 @@ def picture_finding(finding: Finding) -> Picture:
         numbers = [y * drawn.sides[0] + x for x, y in drawn.touching]
         arrows = dict(zip(numbers, zip((FAULT, INK), drawn.reads, strict=True), strict=False)) if drawn.reads else {}
         touching = {n: tint(arrows[n][0], LIGHT) if arrows else FAULT for n in numbers}
-        thread_at = draw_cells(
-            axes[0], drawn.sides[::-1], touching, PAPER, language.said(drawn.who.key, **drawn.who.values)
-        )
+        who = language.said(drawn.who.key, **drawn.who.values)
+        thread_at = draw_cells(axes[0], drawn.sides[::-1], touching, PAPER, who)
         for bend, (number, (ink, reads)) in enumerate(arrows.items()):
             ends = thread_at(number), element_at(drawn.elements[0])
             style = dict(arrowstyle="<|-" if reads else "-|>", connectionstyle=f"arc3,rad={0.25 - 0.15 * bend}")
@@ -59,22 +55,16 @@ def picture_finding(finding: Finding) -> Picture:
             figure.add_artist(ConnectionPatch(*ends, axes[0].transData, axes[-1].transData, **arrow))
     captions = [language.said(one.key, **one.values) for one in drawn.captions]
     inks = (FAULT, INK) if drawn.reads else (INK,)
-    lines = [
-        (line, ink)
-        for text, ink in zip(captions, inks, strict=False)
-        for line in language.wrapped(text, WIDE).split("\n")
-    ]
+    lines = []
+    for text, ink in zip(captions, inks, strict=False):
+        lines += [(line, ink) for line in language.wrapped(text, WIDE).split("\n")]
     for number, (line, ink) in enumerate(reversed(lines)):
         figure.text(0.5, 0.03 + 0.065 * number, line, color=ink, ha="center")
     return Picture(figure, language.closed_up(" ".join(captions)))
 
 
 def draw_cells(ax: Axes, shape: tuple, colours: dict, others: str, title: str, ink: str = INK) -> Callable:
-    """Draw an array as cells, or what of it lies around the first coloured one, a long single row in rows of a warp.
-
-    `colours`: {number of an element: colour}, also of what lies outside of the array; `others`: that of all others.
-    Returns a function of a number: the middle (x, y) of its cell.
-    """
+    """Draw an array around its first coloured element; returns a function: number of an element -> its middle."""
     size = math.prod(shape)
     wide = WARP if MOST < shape[-1] == size else shape[-1]
     high, (row, column) = -(-size // wide), divmod(next(iter(colours)), wide)

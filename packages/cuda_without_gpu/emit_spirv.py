@@ -76,10 +76,7 @@ def renumbered(text: str) -> str:
 
 
 def with_sums(text: str) -> str:
-    """`or` of numbers that share no bit is a sum: SPIR-V has no word for that, and addresses must be seen to be sums.
-
-    %i = or disjoint i64 %a, 1    ->    %i = add nuw nsw i64 %a, 1
-    """
+    """`or` of numbers that share no bit is a sum, as addresses must be: %i = or disjoint i64 %a, 1 -> add nuw nsw."""
     return text.replace("= or disjoint ", "= add nuw nsw ")
 
 

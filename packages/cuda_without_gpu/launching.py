@@ -85,10 +85,7 @@ class Launch:
             raise not_launched(str(error)) from None
 
     def take(self, run: ptx_machine.Run, why: str = "") -> None:
-        """Give the arrays what the PTX machine left in its copies, and raise what it found.
-
-        `why` it does not run natively, for a launch that takes too long.
-        """
+        """Give the arrays what the PTX machine left, and raise what it found; `why` it does not run natively."""
         kernel, given = self.kernel, self.given
         for name, memory in self.captured.items():
             memory[:] = run.variables[name]
@@ -108,10 +105,7 @@ class Launch:
             raise KernelError(in_words(kernel, first))
 
     def watch_first(self) -> None:
-        """Run it on the PTX machine until its kernel's launches have taken two seconds together, natively after that.
-
-        A first launch that does not fit into them is watched in some of its blocks, and then runs natively.
-        """
+        """Watch a kernel's launches for two seconds on the PTX machine, a long first one in part; then run natively."""
         past = PASTS.setdefault(self.kernel, {}).setdefault(self.block, Past())
         past.launches += 1
         if past.refused:

@@ -54,11 +54,7 @@ class NativeKernel(NamedTuple):
 
 
 def flat_array(memory: object, shape: tuple[int, ...], dtype: np.dtype, strides: tuple[int, ...] = ()) -> list:
-    """What a kernel of Numba's gets for an array: two pointers of its own, size, item size, data, sizes, strides.
-
-    memory    where its elements are: a `pyopencl.Buffer`, or `pyopencl.SVM`
-    strides   in bytes; those of an array in C's order if they are left out
-    """
+    """What a kernel of Numba's gets for an array in a buffer: two pointers, size, item size, data, sizes, strides."""
     like = np.lib.stride_tricks.as_strided(np.empty(0, dtype), shape, strides) if strides else np.empty(shape, dtype)
     return [None, None, like.size, like.itemsize, memory, *shape, *like.strides]
 

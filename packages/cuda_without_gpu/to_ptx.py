@@ -21,10 +21,7 @@ WATCHED, COUNTED = 1, 3  # LLVM's levels: for code that keeps each access to arr
 
 
 def compile_ir(modules: str | list[str], arch: str = "compute_80", **options: object) -> bytes:
-    """PTX of LLVM's text, in the place of `nvvm.compile_ir`: by LLVM, at the level at which kernels are run.
-
-    `options`: what NVIDIA's compiler would take besides.
-    """
+    """PTX of LLVM's text, in the place of `nvvm.compile_ir`: by LLVM, at the level at which kernels are run."""
     if "gen-lto" in options:
         raise NotImplementedError("lto=True needs NVIDIA's linker and a GPU; leave it out.")
     texts = [modules] if isinstance(modules, str) else modules
@@ -95,10 +92,7 @@ def bytes_in(texts: list[str], letter: str) -> int:
 
 
 def captured_arrays(kernel) -> dict[str, np.ndarray]:
-    """{a name for LLVM: the memory of it, as bytes} of each device array that a kernel uses and is not launched with.
-
-    The name has the source's name in it as C++ has, which messages show.
-    """
+    """{a name for LLVM, as C++ has it: bytes} of each device array that a kernel uses and is not launched with."""
     used = getattr(kernel._codelibrary, "referenced_objects", {}).values()
     captured = [array_at(value.__cuda_array_interface__) for value in used]
     outside = inspect.getclosurevars(kernel.py_func) if captured else None
@@ -186,10 +180,7 @@ def local_bytes(kernel) -> int:
 
 
 def with_unset(text: str, chosen: frozenset) -> str:
-    """LLVM's text with NaN or -1 in the place of the zeros of those variables that are not set yet.
-
-    A long local array begins with nothing.
-    """
+    """LLVM's text with NaN or -1 for the zeros of variables not set yet; a long local array begins with nothing."""
 
     def begins(at):
         before, count, kind = at.groups()

@@ -73,7 +73,7 @@ class GPU:
     matrix: dict = field(default_factory=dict, hash=False)
 
     def __post_init__(self):
-        for name in ("sms", "clock", "fma_lanes", "load_lanes", "l1_bytes", "l2_bytes", "bytes_per_s"):
+        for name in ("sms", "clock", "fma_lanes", "load_lanes", "l1_bytes", "l2_bytes", "l2_size", "bytes_per_s"):
             if not isinstance(value := getattr(self, name), Real) or not value > 0:
                 raise ValueError(f"{name} is {value!r}; it must be above 0.")
 
@@ -144,13 +144,12 @@ def gpu(name: str, **figures: float) -> GPU:
     kindred = GPUS[full_name(name)]
     if not figures:
         return kindred
-    for figure, value in figures.items():
+    for figure in figures:
         if figure not in CHOSEN:
             raise ValueError(f"{figure!r} is no figure that can be given; those are {', '.join(CHOSEN)}.")
-        if not isinstance(value, Real) or not value > 0:
-            raise ValueError(f"{figure} is {value!r}; it must be above 0.")
+    own = replace(kindred, **figures)
     said = ", ".join(CHOSEN[figure].format(value) for figure, value in figures.items())
-    return replace(kindred, name=f"{kindred.name} with {said}", **figures)
+    return replace(own, name=f"{kindred.name} with {said}")
 
 
 def known(one):
@@ -168,9 +167,8 @@ def full_name(written):
     if not isinstance(written, str) or plain(written) not in known:
         number = re.search(r"\d{2,}", plain(str(written)))  # who writes RTX 4090 Ti means no RTX 4070 Ti
         alike = [name for name in known if not number or number[0] in name] or known
-        near = "".join(
-            f" Do you mean {known[one]}?" for one in difflib.get_close_matches(plain(str(written)), alike, 1)
-        )
+        nearest = difflib.get_close_matches(plain(str(written)), alike, 1)
+        near = "".join(f" Do you mean {known[one]}?" for one in nearest)
         raise ValueError(f"unknown GPU {reprlib.repr(written)}.{near} The GPUs are: {', '.join(GPUS)}.")
     return known[plain(written)]
 

@@ -117,10 +117,7 @@ def members(value, called):
 
 
 def structure(given, address, called):
-    """(bytes, alignment) of a structure as C++ lays it out, from a dict {member: value}, in the source's order.
-
-    address  gives that of an array, or None for what is no array. Raises TypeError for a number without a type.
-    """
+    """(bytes, alignment) of a structure as C++ lays it out, from {member: value}; `address`: of an array, or None."""
     held, widest = b"", 1
     for name, value in given.items():
         place = address(value)
@@ -138,10 +135,7 @@ def structure(given, address, called):
 
 
 def as_bits(value, kind, called):
-    """A number or a structure as a kernel takes it, where it wants one of type `kind`: an array of its bytes.
-
-    called  the argument in words. Raises TypeError or ValueError for what is none.
-    """
+    """A number or a structure as bytes, for a parameter of type `kind`, `called` so; raises TypeError or ValueError."""
     if kind not in IN_MEMORY:
         given = value.tobytes() if isinstance(value, np.generic) else value
         if not isinstance(given, bytes) or len(given) != bytes_of(kind):

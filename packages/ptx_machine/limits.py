@@ -18,11 +18,7 @@ KILOBYTES |= {89: 99, 90: 227, 100: 227, 101: 227, 103: 227, 110: 227, 120: 99, 
 
 
 def refuse_launch(program, grid: tuple, block: tuple) -> None:
-    """Raise ValueError for a grid, a block, shared or local memory beyond what the target and the kernel allow.
-
-    program      the `program.Decoded` of the kernel
-    grid, block  (x, y, z)
-    """
+    """Raise ValueError for a grid, a block or memory beyond what the target and the `program.Decoded` allow."""
     name = plain_name(program.program.name).rpartition("::")[2]
     threads = block[0] * block[1] * block[2]
     for what, sides, most in (("block", block, BLOCK), ("grid", grid, GRID)):

@@ -491,10 +491,7 @@ class Blocks:
         return "cudaCGSynchronize" in self.operations[number].instruction.text
 
     def look_for_missing(self, passing):
-        """Find threads that stay away from a barrier, and those of a block that wait at different ones.
-
-        A thread that has left is not waited for, but in `grid.sync()`. passing: {instruction: lanes}
-        """
+        """Find threads that stay away from a barrier, or wait at different ones; {instruction: lanes} that pass."""
         alive = self.how_many_stay()
         here = {
             number: np.bincount(self.block_of[lanes], minlength=self.blocks.size) for number, lanes in passing.items()
@@ -991,11 +988,7 @@ class Blocks:
         return memory.cells[op.type], in_units(place, op.size, op.width)
 
     def locate(self, op, number, lanes, values=None):
-        """Check and count an access; watch one of global memory.
-
-        Returns (memory, place, inside): where among all its copies each access begins, and whether it lies in an array,
-        as `Memory.find` gives it. One that does not is led to bytes that nobody else uses.
-        """
+        """Check, count and watch an access: (memory, place, inside) as `Memory.find`; one outside is led to nowhere."""
         index = self.index(lanes)
         address = self.full(op.of[0], lanes, index).astype(np.uint64)
         address += np.uint64(op.offset % (1 << 64))

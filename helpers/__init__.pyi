@@ -4,7 +4,6 @@ from . import classroom as classroom
 from . import clock as clock
 from . import exercises as exercises
 from . import instruments as instruments
-from . import judge as judge
 from . import ladder as ladder
 from . import launch as launch
 from . import many as many

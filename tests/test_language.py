@@ -18,13 +18,12 @@ from PIL import Image
 from helpers import check, language, set_language
 from helpers.exercises.answers import Answer
 from helpers.exercises.rules import MissesTheIdea
-from helpers.files import VERDICT
 from helpers.language import CHINESE, ENGLISH
 from helpers.pictures.charts import bar_chart
 from helpers.pictures.drawing import Picture, label, listed
 from helpers.terminal import columns
-from kernel_judge import Finding, Kind, Report
-from kernel_judge.report import shown
+from kernel_judge import Finding, Kind, Report, words
+from kernel_judge.report import VERDICT, shown
 from kernel_judge.words import FOLDERS, PLACE, tables
 
 doctor = importlib.import_module("helpers.doctor")  # `helpers.doctor` is the function
@@ -48,7 +47,8 @@ NAMES = {
 
 @pytest.fixture(autouse=True)
 def begins_in_english(monkeypatch):
-    monkeypatch.setattr(language, "NOW", [ENGLISH])
+    monkeypatch.setattr(words, "NOW", [ENGLISH])
+    monkeypatch.setattr(language, "NOW", words.NOW)
 
 
 def forgetful(A, B):

@@ -38,7 +38,7 @@ def test_each_page_calls_what_there_is_and_a_wrong_call_is_refused(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--no-error-summary", "--hide-error-context", *faces, *tmp_path.iterdir()],
         cwd=ROOT,
-        env=dict(os.environ, MYPYPATH=str(ROOT)),
+        env=dict(os.environ, MYPYPATH=os.pathsep.join(map(str, (ROOT, ROOT / "packages")))),
         capture_output=True,
         text=True,
         timeout=600,

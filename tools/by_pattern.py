@@ -7,7 +7,8 @@ import functools
 import re
 
 from helpers import language
-from helpers.language import CHINESE, ENGLISH, PLACE
+from helpers.language import CHINESE, ENGLISH
+from kernel_judge.words import PLACE
 
 SIGNS = re.compile(r"(?P<before> *(?:[✓✗…·] )?)(?P<said>.*)")
 CODE = re.compile(r"\s+\d+ \| ")  # begins a line of a kernel

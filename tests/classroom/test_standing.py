@@ -12,13 +12,13 @@ import pytest
 from IPython.core.formatters import DisplayFormatter
 from solved import stubs_and_solutions
 
-from helpers import ask, files, judge_wishes, language
+from helpers import ask, judge_wishes, language
 from helpers.__main__ import main
 from helpers.classroom import EXERCISES, progress, standing
 from helpers.classroom.standing import LARGEST, LOST, MARK, NOT_RUN, UNCHANGED, digest, verdict_in, verdicts
 from helpers.sandbox import Finding
-from kernel_judge import Report
-from kernel_judge.report import shown
+from kernel_judge import Report, words
+from kernel_judge.report import VERDICT, shown
 
 
 def result(value):
@@ -67,10 +67,10 @@ def test_a_verdict_is_read_as_the_page_shows_it(case):
 
 
 def test_a_verdict_is_data_in_english_beside_its_text_and_a_script_prints_the_text(monkeypatch):
-    monkeypatch.setattr(language, "NOW", [language.CHINESE])
+    monkeypatch.setattr(words, "NOW", [language.CHINESE])
     data = result(WRONG)["data"]
     said = {"tried": True, "findings": ["race", "hang"], "said": "race: two threads touch As[0]"}
-    verdict = data[files.VERDICT]
+    verdict = data[VERDICT]
     assert "数据竞争" in str(WRONG) == data["text/plain"]
     assert verdict == {"subject": "your kernel", "right": False, **said, "lines": verdict["lines"]}
     assert shown(json.loads(json.dumps(verdict["lines"])), language.CHINESE) == str(WRONG)
@@ -169,7 +169,7 @@ NONE = "it is no notebook, or was cut off; ask for it again"
 HOSTILE = {
     "not JSON": ("{", NONE),
     "no notebook": ("[1, 2]", NONE),
-    "odd verdict": (page_of("", result("") | {"data": {files.VERDICT: 1}}), NONE),
+    "odd verdict": (page_of("", result("") | {"data": {VERDICT: 1}}), NONE),
     "empty": ("", NONE),
     "huge": (" " * (LARGEST + 1), "a file of 10 MB: clear its outputs and save it again"),
     "bytes": (b"\xff\xfe\x00", NONE),

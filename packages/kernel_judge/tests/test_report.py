@@ -1,7 +1,6 @@
 """What a verdict says."""
 
-from helpers import language
-from kernel_judge import Finding, Kind, Report
+from kernel_judge import Finding, Kind, Report, words
 from kernel_judge.report import WIDTH
 
 SOURCE = "first\n    second  \nthird"
@@ -45,7 +44,7 @@ def test_a_finding_is_said_by_its_key_in_either_language(monkeypatch):
     assert "with TILE=3, each wrong element of C holds" in repr(found) and "C[1, 0] holds the sum for C[4, 0]" in repr(
         found
     )
-    monkeypatch.setattr(language, "NOW", [language.CHINESE])
+    monkeypatch.setattr(words, "NOW", [words.CHINESE])
     first, second, *_ = str(found).splitlines()
     assert first == "✗ k 错误。" and second.startswith(
         "  换了分块大小就错（wrong at other sizes）：TILE=3 时，C 的每个错误元素"

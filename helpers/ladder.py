@@ -245,7 +245,7 @@ STEPS = {
                 "CPU (PoCL)": dict(BM=64, BN=64, BK=64, TM=8, TN=64),
             },
             small=dict(BM=8, BN=8, BK=4, TM=2, TN=2),
-            unlike=(dict(BM=20, BN=6, BK=12, TM=5, TN=2), dict(BM=6, BN=12, BK=16, TM=3, TN=2)),
+            unlike=(dict(BM=20, BN=6, BK=12, TM=5, TN=2), dict(BM=6, BN=12, BK=16, TM=2, TN=3)),
             space=dict(
                 BM=(32, 64, 96, 128, 256),
                 BN=(32, 64, 128, 256, 512),

@@ -24,7 +24,7 @@ class Answer(Report):
         return ("✓ ", "{subject} is right.", {"subject": self.subject}) if self else super().head()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Wishes(Report):
     """The verdict on wishes: `wishes` as `judge_wishes` has them, and a line for each."""
 

@@ -199,14 +199,7 @@ def doctor() -> None:
 
     The last line says whether the machine is ready for class.
     """
-    report()
-
-
-def report() -> bool:
-    """Print the diagnosis. Returns whether the machine is ready for class."""
-    rows = diagnosis()
-    print(shown(rows))
-    return not missing(rows)
+    print(shown(diagnosis()))
 
 
 def shown(rows: list[dict]) -> str:

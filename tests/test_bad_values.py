@@ -8,7 +8,6 @@ import pytest
 import helpers
 from helpers import clock, cuda_kernel, devices, instruments, judge, launch, many, opencl_kernel, pictures
 from helpers.arguments import MOST, number, sizes, some, told, whole
-from helpers.clock import Limits
 
 CL, CU = opencl_kernel("tiled", TILE=4), cuda_kernel("tiled", TILE=4)
 A, B = np.ones((3, 4), np.float32), np.ones((4, 5), np.float32)
@@ -40,7 +39,6 @@ REFUSED = [
     (lambda: clock.scoreboard(8, "OpenCL", "tiled", rounds=0), "rounds=0 does not do"),
     (lambda: helpers.measure(CL, 8, math.nan), "seconds=nan does not do; give a number above 0, up to 86400"),
     (lambda: helpers.tune("tiled", seconds=-1), "seconds=-1 does not do"),
-    (lambda: Limits("a device", 0, 1e9), "flops_per_s=0 does not do"),
     (lambda: many.streamed(CL, 10)(A, B), "a budget of 10 bytes holds no tile"),
     # what the host cannot hold, or would take minutes for
     (lambda: launch.draw(*[10**6] * 3), "Choose smaller sizes"),

@@ -8,7 +8,6 @@ import numpy as np
 import pyopencl as cl
 
 from .. import devices
-from ..arguments import number
 from ..cpu_sizes import vector
 from ..devices import Device
 from ..launch.opencl import context_and_queue
@@ -29,10 +28,6 @@ class Limits:
     device: str
     flops_per_s: float
     bytes_per_s: float
-
-    def __post_init__(self):
-        number("flops_per_s", self.flops_per_s)
-        number("bytes_per_s", self.bytes_per_s)
 
     @property
     def ridge(self) -> float:

@@ -12,7 +12,6 @@ from matplotlib.patches import Rectangle
 from ptx_machine import LOADS_AND_STORES
 
 from .. import ladder
-from ..arguments import told
 from ..clock import Limits, Scoreboard, Timing
 from ..clock.timing import spell_spread
 from ..instruments import CompiledRun, CompilerReport, Prediction
@@ -102,10 +101,7 @@ def ladder_chart(timings: Sequence[Timing], predictions: Sequence[Prediction] = 
     """The chart that grows through the course: GFLOP/s of NumPy and of each rung, on a log scale.
 
     `predictions`: of the model, with hollow bars and their limits, below what was timed; `timings` may then be empty.
-    Raises ValueError where there is no rate at all.
     """
-    if not timings and not predictions:
-        raise ValueError("no rate to draw: nothing was timed.")
     colours = OURS | {"Python": PEER}
     rows = [(plain_name(t), [(t.gflops, colours[t.dialect])], label("{rate}", rate=spell(t))) for t in timings]
     devices = ", ".join(dict.fromkeys(t.device for t in timings if t.dialect != "Python"))
@@ -258,8 +254,6 @@ def roofline(limits: Limits, points: tuple | list = ()) -> Picture:
 
     Raises ValueError for an intensity or a rate that is not above 0, since the scales are logarithmic.
     """
-    if any(np.shape(point) != (3,) for point in points):
-        raise ValueError(f"points={told(points)} does not do; give (label, flop per byte, GFLOP/s or None) for each.")
     for name, intensity, rate in points:
         if not intensity > 0 or not (rate is None or rate > 0):
             raise ValueError(
@@ -356,8 +350,6 @@ PURPOSES = (
 @look
 def executed_chart(runs: dict[str, CompiledRun]) -> Picture:
     """Instructions that threads ran for each multiply-add, by what they are for. `runs`: {label: `CompiledRun`}."""
-    if not runs:
-        raise ValueError("a chart needs one run at least.")
     rows, bars = [], []
     for name, run in runs.items():
         counts = [sum(run.executed[kind] for kind in kinds) for _, _, kinds in PURPOSES]

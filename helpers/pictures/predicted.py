@@ -21,8 +21,6 @@ def picture_units(prediction: Prediction, upto: str | None = None) -> Picture:
     says how fast the product can be at most. Raises ValueError for what is no unit.
     """
     p, scale = prediction, 1e3
-    if upto is not None and upto not in ALL:
-        raise ValueError(f"{upto!r} is no unit; give one of {', '.join(ALL)}.")
     drawn = list(ALL)[: list(ALL).index(upto) + 1] if upto else list(ALL)
     working = {unit: p.units[unit] for unit in drawn if unit in p.units and unit not in ON_TOP}
     on_top = {part: p.units[part] for part in ON_TOP if part in drawn and p.units[part]}  # parts of the longest bar

@@ -174,11 +174,6 @@ def variables_of(kernel) -> list[str]:
     return sorted({at[6] for text in texts for at in TAKES_ZERO.finditer(text)}) + [LOCAL_ARRAY] * arrays
 
 
-def local_bytes(kernel) -> int:
-    """The bytes of a compiled kernel's local arrays, those that LLVM leaves out included."""
-    return bytes_in(kernel._codelibrary.llvm_strs, "l")
-
-
 def with_unset(text: str, chosen: frozenset) -> str:
     """LLVM's text with NaN or -1 for the zeros of variables not set yet; a long local array begins with nothing."""
 

@@ -73,7 +73,7 @@ class GPU:
     matrix: dict = field(default_factory=dict, hash=False)
 
     def __post_init__(self):
-        for name in ("sms", "clock", "fma_lanes", "load_lanes", "l1_bytes", "l2_bytes", "l2_size", "bytes_per_s"):
+        for name in ("sms", "clock", "fma_lanes", "load_lanes", "l1_bytes", "l2_bytes", "bytes_per_s"):
             if not isinstance(value := getattr(self, name), Real) or not value > 0:
                 raise ValueError(f"{name} is {value!r}; it must be above 0.")
 
@@ -144,12 +144,13 @@ def gpu(name: str, **figures: float) -> GPU:
     kindred = GPUS[full_name(name)]
     if not figures:
         return kindred
-    for figure in figures:
+    for figure, value in figures.items():
         if figure not in CHOSEN:
             raise ValueError(f"{figure!r} is no figure that can be given; those are {', '.join(CHOSEN)}.")
-    own = replace(kindred, **figures)
+        if not isinstance(value, Real) or not value > 0:
+            raise ValueError(f"{figure} is {value!r}; it must be above 0.")
     said = ", ".join(CHOSEN[figure].format(value) for figure, value in figures.items())
-    return replace(own, name=f"{kindred.name} with {said}")
+    return replace(kindred, name=f"{kindred.name} with {said}", **figures)
 
 
 def known(one):

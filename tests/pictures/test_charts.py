@@ -413,7 +413,6 @@ def test_the_instructions_for_a_multiply_add_stand_end_to_end_by_what_they_are_f
 @pytest.mark.parametrize(
     "draw, says",
     [
-        (lambda: pictures.ladder_chart([]), "no rate to draw: nothing was timed"),
         (lambda: pictures.growth_chart([board(8, RATES)]), "two square sizes at least"),
         (lambda: pictures.growth_chart([board(8, {("CUDA", "tiled"): 1.0}), board(16, RATES)]), "at two square sizes"),
         (lambda: pictures.picture_landscape({(1, 2): None}, "x", "y"), "needs a rate at one place at least"),

@@ -23,7 +23,7 @@ from ..launch.on_ptx import ARGUMENTS, EXAMPLE, run_arrays
 from ..sandbox import Job, in_child, source_line
 from .in_time import limited, stopped
 from .kernels import KernelProduct
-from .touched import FLOAT, Launched, outside_on_ptx, race_on_ptx
+from .touched import FLOAT, Launched, outside_on_ptx, race_on_ptx, unset_on_ptx
 
 # What may be spent, in `cost`: about 0.1 s of computing a million, watched, and half of that as a GPU gets it.
 WATCH_FOR, RUN_FOR, LARGE = 10_000_000, 20_000_000, 6_000_000
@@ -248,6 +248,8 @@ class OnPtx(CudaProduct):
             return race_on_ptx(finding, launched, named)
         if kind == Kind.OUT_OF_BOUNDS:
             return outside_on_ptx(finding, launched, named)
+        if kind == Kind.UNSET and finding.accesses:
+            return unset_on_ptx(finding, launched, named)
         message = re.sub(r" at line \d+ of the PTX( \(line \d+ of the source\))?", "", finding.message)
         message = message.partition("; if it only takes long")[0]  # a right kernel of these sizes takes a few seconds
         if kind == Kind.HANG and not named and len(mentions(k, r"^\s*while\b")) == 1:

@@ -60,6 +60,16 @@ def outside_on_ptx(found: ptx_machine.Finding, launched: Launched, lines: tuple)
     return told(found, *drawn.captions, lines, drawn)
 
 
+def unset_on_ptx(found: ptx_machine.Finding, launched: Launched, lines: tuple) -> Finding:
+    """A read of shared memory that no thread has written, at those lines."""
+    (access,) = found.accesses
+    array, shape, size = launched.arrays[access.arrays[0]]
+    one = touch(access, launched)
+    values = {"who": in_words(one, "one_thread"), "does": Finding("", one.does)}
+    values["element"] = element(array, shape, int(access.offsets[0]) // size)
+    return told(found, Finding("", "unset_element", values=values), lines)
+
+
 def under_oclgrind(finding: Finding, launched: Launched) -> Finding:
     """A finding of Oclgrind's with what is drawn, where its report and the source say which element it is about."""
     array, byte, *touches = finding.values.get("touched") or ("", 0)
@@ -74,9 +84,10 @@ def under_oclgrind(finding: Finding, launched: Launched) -> Finding:
 
 def race(launched, array, shape, number, later, earlier, other="one_item") -> Drawn:
     """What two threads do to an element."""
-    element = f"{array}[{', '.join(map(str, np.unravel_index(number, shape) if shape else [number]))}]"
     who, did = in_words(later, f"one_{launched.item}"), Finding("", f"did_{earlier.does}")
-    first = Finding("", "later", values={"who": who, "does": Finding("", later.does), "element": element})
+    first = Finding(
+        "", "later", values={"who": who, "does": Finding("", later.does), "element": element(array, shape, number)}
+    )
     second = Finding("", "earlier", values={"who": in_words(earlier, other), "did": did})
     beside, sides, places = in_words(later, f"drawn_{launched.item}s"), launched.block, (later.thread, earlier.thread)
     if later.block != earlier.block:
@@ -84,6 +95,11 @@ def race(launched, array, shape, number, later, earlier, other="one_item") -> Dr
         sides, places = launched.grid, (later.block, earlier.block)
     reads = tuple(one.does == "reads" for one in (later, earlier))
     return Drawn((first, second), array, shape, (number,), beside, sides, tuple(dict.fromkeys(places)), reads)
+
+
+def element(array, shape, number):
+    """The name of an element by its number, as "As[0, 1]"."""
+    return f"{array}[{', '.join(map(str, np.unravel_index(number, shape) if shape else [number]))}]"
 
 
 def outside(launched, array, shape, numbers, threads, first) -> Drawn:
@@ -112,10 +128,10 @@ def in_words(one: Touch, key: str) -> Finding:
     return Finding("", key, values={"x": ", ".join(map(str, one.thread)), "b": ", ".join(map(str, one.block))})
 
 
-def told(found: ptx_machine.Finding, once: Finding, lines: tuple, drawn: Drawn) -> Finding:
+def told(found: ptx_machine.Finding, once: Finding, lines: tuple, drawn: Drawn | None = None) -> Finding:
     """That sentence with how many times it happened, and what is drawn of it where the array's shape is known."""
     many = Finding("", "many", values={"text": once, "n": found.times}) if found.times > 1 else once
-    return replace(many, kind=found.kind, lines=lines, drawn=drawn if drawn.shape else None)
+    return replace(many, kind=found.kind, lines=lines, drawn=drawn if drawn and drawn.shape else None)
 
 
 def local_arrays(source: str, parameters: dict) -> dict:

@@ -1136,9 +1136,10 @@ class Blocks:
             does = "adds to" if op.act == "atomic" else "reads"
             row = int(np.argmax(unwritten))
             place = units.ravel()[row] * self.launch.program.unit % self.memories["shared"].size
-            what = self.spell_shared(place, op.size)
-            text = f"{self.who(lanes[row // units.shape[1]])} {does} {what}, which no thread has written"
-            self.launch.find("uninitialised", number, text, np.count_nonzero(unwritten))
+            lane, (array, offset) = lanes[row // units.shape[1]], self.memories["shared"].array_at(place)
+            text = f"{self.who(lane)} {does} {self.spell_shared(place, op.size)}, which no thread has written"
+            seen = (self.access(op, self.threads[[lane]], self.rounds[[lane]], "shared", array, [offset]),)
+            self.launch.find("uninitialised", number, text, np.count_nonzero(unwritten), accesses=seen)
         if np.count_nonzero(race):
             row = int(np.argmax(race))
             place = int(units.ravel()[row]) * self.launch.program.unit % self.memories["shared"].size

@@ -29,7 +29,7 @@ class Finding:
     other, other_source  of a race: the same lines of the earlier access; 0 otherwise
     times    how many times it happened
     accesses  tuple of `Access`: of a race the later and the earlier one, of a thread each; of what is out of bounds
-              that of all threads that went there together; else ()
+              that of all threads that went there together; of what is uninitialised that of the thread; else ()
     several  of a race: whether more threads than that one did the earlier access
     """
 

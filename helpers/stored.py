@@ -4,10 +4,9 @@ import functools
 import json
 import symtable
 import sys
+from pathlib import Path
 
-from . import needs
-
-PAGES = needs.COURSE / "notebooks"
+PAGES = Path(__file__).parent.parent / "notebooks"
 
 
 class Stored:
@@ -24,6 +23,8 @@ class Stored:
 
     def __call__(self, error: BaseException) -> bool:
         """Whether the error was answered: it comes of something that is not installed, or that is not there since."""
+        from . import needs  # which loads more than may come before Ctrl-C is answered
+
         text = self.lacks.get(error.name) if type(error) is NameError else needs.line_of(error)
         if not text:
             return False

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import helpers
-from helpers import clock, cuda_kernel, devices, instruments, judge, launch, many, opencl_kernel, pictures
+from helpers import clock, cuda_kernel, devices, instruments, launch, many, opencl_kernel, pictures
 from helpers.arguments import MOST, number, sizes, some, told, whole
+from kernel_judge import wrong_elements
 
 CL, CU = opencl_kernel("tiled", TILE=4), cuda_kernel("tiled", TILE=4)
 A, B = np.ones((3, 4), np.float32), np.ones((4, 5), np.float32)
@@ -32,7 +33,7 @@ REFUSED = [
     (lambda: CL.upload(A[:0], B), "A is 0 x 4 and has no elements"),
     (lambda: CU.upload(CL.place(A), B), "A lies on .*; place it on .* first"),
     (lambda: CL.place(A, CL.place(B)), "of the same shape can take its place"),
-    (lambda: judge.wrong_elements(A, A, B), r"give numbers of shape \(3, 5\)"),
+    (lambda: wrong_elements(A, A, B), r"give numbers of shape \(3, 5\)"),
     (lambda: helpers.check("tiled"), "'tiled' is a kernel's code, not a built kernel"),
     # numbers
     (lambda: clock.contest([CL], 8, 10**6), "rounds=1000000 does not do; give a whole number from 1 to 1000"),

@@ -15,6 +15,7 @@ has changed keeps its old translation, and a new one its English, each with a no
 import argparse
 import copy
 import difflib
+import hashlib
 import html
 import re
 import sys
@@ -46,6 +47,7 @@ HEADER = {"Language": "zh_CN", "MIME-Version": "1.0", "Content-Type": "text/plai
 EMPTY, CHANGED = "is not translated", "has changed since it was translated"
 # What the set-up cell of a Chinese page has before its first import of the course.
 CHOSEN = 'from helpers import set_language\n\nset_language("zh_CN")  # 判定和图用中文；去掉这一行就用英文\n'
+OF = "drawn_for"  # of a picture that was drawn in Chinese: the number of the English one's words
 VERDICT = re.compile(
     r"^[✓✗…] .*?( is right[:.]| is wrong\.| computes the right C,|: not yet\. |: not judged\.).*(\n  .*)*", re.MULTILINE
 )
@@ -138,7 +140,7 @@ def translated(notebook, po, stem):
     for output in (output for cell in code for output in cell.outputs):
         output_in_chinese(output)
     if (file := PAGES / f"{stem}.ipynb").exists():
-        take_pictures(page, read(file))
+        take_pictures(page, notebook, read(file))
     return page
 
 
@@ -179,30 +181,33 @@ def in_chinese_html(found):
     return html.escape(in_chinese(html.unescape(found[0])))
 
 
-def take_pictures(page, drawn):
-    """Give the page the pictures of another, in place, where all their words are the same and no clock is asked."""
+def take_pictures(page, notebook, drawn):
+    """Give the page the pictures that were drawn in Chinese, in place, where they belong to the English ones of now."""
     cells = {cell.id: cell for cell in drawn.cells if cell.cell_type == "code"}
-    for cell in page.cells:
-        if cell.id in cells and MACHINES not in cell.metadata.get("tags", []):
-            for one, other in zip(cell.outputs, cells[cell.id].outputs, strict=False):
-                if "image/png" in one.get("data", {}) and words_of(one) == words_of(other):
-                    one.data, one.metadata = other.data, other.metadata
+    for cell, english in zip(page.cells, notebook.cells, strict=True):
+        outputs = cells[cell.id].outputs if cell.id in cells else ()
+        for one, its, other in zip(cell.get("outputs", ()), english.get("outputs", ()), outputs, strict=False):
+            if "image/png" in one.get("data", {}) and other.get("metadata", {}).get(OF) == words_of(its):
+                one.data, one.metadata = other.data, other.metadata
 
 
 def words_of(output):
-    """All of a picture's data but the pixels."""
+    """All of a picture's data but the pixels, as a short number."""
     data = output.get("data", {})
-    return {kind: PIXELS.sub("", data[kind]) for kind in data if kind != "image/png"}
+    words = "".join(PIXELS.sub("", str(data[kind])) for kind in sorted(data) if kind != "image/png")
+    return hashlib.sha256(words.encode()).hexdigest()[:16]
 
 
 def draw(path):
     """Run the Chinese page and store its pictures, where no clock is asked: all else stays as it is stored."""
-    page, run = read(PAGES / path.name), read(PAGES / path.name)
+    page, run, english = read(PAGES / path.name), read(PAGES / path.name), read(path)
     execute(run)
-    for cell in run.cells:
-        if cell.cell_type == "code":
+    for cell, its in zip(run.cells, english.cells, strict=True):
+        if cell.cell_type == "code" and MACHINES not in cell.metadata.get("tags", []):
             normalise_outputs(cell)
-    take_pictures(page, run)
+            for output, of in zip(cell.outputs, its.outputs, strict=False):
+                output.setdefault("metadata", {})[OF] = words_of(of)
+    take_pictures(page, english, run)
     (PAGES / path.name).write_text(as_text(page), encoding="utf-8")
 
 

@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import linecache
 import os
 import signal
 import subprocess
@@ -12,10 +13,12 @@ from multiprocessing import forkserver
 import numpy as np
 import psutil
 import pytest
+from numba import cuda
 
 from helpers import devices, opencl_kernel
 from helpers.launch import KernelError, opencl
 from helpers.sandbox import child, in_child, inside, limit_computing, process
+from helpers.sandbox.job import packed
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="forked children, and the limits and groups of Linux")
 
@@ -280,6 +283,16 @@ def test_a_learners_kernel_is_not_built_where_it_was_not_checked(monkeypatch):
     k, one = opencl_kernel(opencl.OPENCL.source_of("naive"), like="naive"), np.ones((1, 1), np.float32)
     with pytest.raises(KernelError, match="has not passed a check"):
         k(one, one)
+
+
+def test_a_jitted_function_takes_the_lines_of_its_cell_along(monkeypatch):
+    cell, lines, names = "<a cell>", ["@cuda.jit\n", "def mine(A):\n", "    A[0] = 1\n"], {"cuda": cuda}
+    monkeypatch.setitem(linecache.cache, cell, (1, None, lines, cell))
+    exec(compile("".join(lines), cell, "exec"), names)
+    sent = packed(names["mine"])
+    del linecache.cache[cell]
+    child.pickle.loads(sent)
+    assert linecache.getlines(cell) == lines
 
 
 WIDE = """

@@ -4,10 +4,9 @@ import functools
 import json
 import symtable
 import sys
+from pathlib import Path
 
-from . import needs
-
-PAGES = needs.COURSE / "notebooks"
+PAGES = Path(__file__).parent.parent / "notebooks"
 
 
 class Stored:
@@ -24,6 +23,8 @@ class Stored:
 
     def __call__(self, error: BaseException) -> bool:
         """Whether the error was answered: it comes of something that is not installed, or that is not there since."""
+        from . import needs  # which loads more than may come before Ctrl-C is answered
+
         text = self.lacks.get(error.name) if type(error) is NameError else needs.line_of(error)
         if not text:
             return False
@@ -66,10 +67,7 @@ class Stored:
 
 
 def stored_outputs(ran: list[str]) -> list[dict] | None:
-    """What the course has stored of the cell that was run last; None if it has no such cell. `ran`: cells, in order.
-
-    Of pages that have it, the one that has most of the cells that were run is the page, in its language.
-    """
+    """What is stored of the last cell of `ran`, in the page that has most of these cells; None if nothing is."""
     last = ran[-1].rstrip("\n")
     having = [page for page in stored_pages() if last in page]
     page = max(having, key=lambda page: len(page.keys() & {*ran}), default={})

@@ -5,6 +5,7 @@ Colab ships, at Colab's versions, and one notebook alone in a folder. The addres
 from is led to a local git repository with this checkout's files.
 """
 
+import ast
 import json
 import os
 import platform
@@ -121,14 +122,14 @@ def test_a_notebook_alone_on_colab(ships, tmp_path, monkeypatch):
     notebooks.normalise(notebook, path.stem)  # as it is stored once the course has an address
     if ships is not COLAB_SHIPS:  # with packages for a GPU, a launch in each dialect is enough
         del notebook.cells[1 + next(n for n, cell in enumerate(notebook.cells) if "kernel[(" in cell.source) :]
-    notebook.cells.append(nbformat.v4.new_code_cell("import helpers; print(helpers.__file__)"))
+    notebook.cells.append(nbformat.v4.new_code_cell("import helpers; helpers.__file__"))
     NotebookClient(
         notebook, timeout=300, kernel_name="colab", resources={"metadata": {"path": str(alone)}}
     ).execute()  # raises at the first cell that fails
 
-    printed = notebook.cells[-1].outputs[-1].text.strip()
-    assert Path(printed).resolve().is_relative_to(venv.resolve())
-    assert (Path(printed).parent / "opencl" / "tiled.cl").exists(), "the wheel lacks the OpenCL kernels"
+    installed = Path(ast.literal_eval(notebook.cells[-1].outputs[-1].data["text/plain"]))
+    assert installed.resolve().is_relative_to(venv.resolve())
+    assert (installed.parent / "opencl" / "tiled.cl").exists(), "the wheel lacks the OpenCL kernels"
     after = versions(venv)
     assert "matmul-ladder" in after
     changed = {name: (version, after.get(name)) for name, version in before.items() if after.get(name) != version}

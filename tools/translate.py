@@ -7,19 +7,21 @@
 
 An entry is one markdown cell, without the badges and the links to the glossary, which are made anew in each language.
 All else of a page is copied byte for byte: code, outputs, ids and tags. But the set-up cell chooses Chinese, and the
-verdicts among the outputs, and the words for a picture, are in Chinese, as `helpers.language` puts them when the page
-is run. A picture stays as it was drawn in Chinese until other words belong to it. A cell whose English has changed
-keeps its old translation, and a new one its English, each with a note, until somebody translates it.
+verdicts among the outputs are in Chinese, from their data, and so is other text that `by_pattern` recognises, such as
+the words for a picture. A picture stays as it was drawn in Chinese until other words belong to it. A cell whose English
+has changed keeps its old translation, and a new one its English, each with a note, until somebody translates it.
 """
 
 import argparse
 import copy
 import difflib
+import hashlib
 import html
 import re
 import sys
 
 import polib
+from by_pattern import in_chinese
 from glossary import CHINESE, anchors, link_terms, without_links
 from notebooks import (
     FOLDER,
@@ -36,9 +38,8 @@ from notebooks import (
 from translation import differences, manners
 
 from helpers import language
-from helpers.classroom.standing import GOES_ON
 from helpers.doctor import row, shown
-from helpers.judge.report import wrapped
+from kernel_judge import report
 
 PAGES = FOLDER / "zh_CN"
 PO = PAGES / "po"
@@ -46,9 +47,11 @@ HEADER = {"Language": "zh_CN", "MIME-Version": "1.0", "Content-Type": "text/plai
 EMPTY, CHANGED = "is not translated", "has changed since it was translated"
 # What the set-up cell of a Chinese page has before its first import of the course.
 CHOSEN = 'from helpers import set_language\n\nset_language("zh_CN")  # 判定和图用中文；去掉这一行就用英文\n'
+OF = "drawn_for"  # of a picture that was drawn in Chinese: the number of the English one's words
 VERDICT = re.compile(
     r"^[✓✗…] .*?( is right[:.]| is wrong\.| computes the right C,|: not yet\. |: not judged\.).*(\n  .*)*", re.MULTILINE
 )
+GOES_ON = re.compile(r"\n {4}(?=\S)")  # a long verdict goes on below, see `wrapped` of the report
 OF_A_FILM = re.compile(r'(?<=aria-label=")[^"]*|(?<=<figcaption>)[^<]*|(?<=alt=")[^"]*')  # words in its HTML
 ROW = re.compile(r"^([✓·]) (\S.*?)  +(\S.*)\n((?: {6,}\S.*\n)*)", re.MULTILINE)  # of the doctor's
 PIXELS = re.compile(r"(?<=base64,)[A-Za-z0-9+/=]+")
@@ -137,7 +140,7 @@ def translated(notebook, po, stem):
     for output in (output for cell in code for output in cell.outputs):
         output_in_chinese(output)
     if (file := PAGES / f"{stem}.ipynb").exists():
-        take_pictures(page, read(file))
+        take_pictures(page, notebook, read(file))
     return page
 
 
@@ -150,60 +153,69 @@ def output_in_chinese(output):
     """Put verdicts, the doctor's lines and the words for a picture into Chinese, in place, as when the page is run."""
     data = output.get("data", {})
     if "image/png" in data:
-        data["text/plain"] = language.in_chinese(data["text/plain"])
+        data["text/plain"] = in_chinese(data["text/plain"])
         alt = output.metadata.get("image/png", {})
-        alt.update({name: language.in_chinese(alt[name]) for name in {"alt"} & set(alt)})
+        alt.update({name: in_chinese(alt[name]) for name in {"alt"} & set(alt)})
         if "text/html" in data:
             data["text/html"] = OF_A_FILM.sub(in_chinese_html, data["text/html"])
+    if report.VERDICT in data and "lines" in data[report.VERDICT]:
+        data["text/plain"] = report.shown(data[report.VERDICT]["lines"], language.CHINESE)
+        return
     for place, kind in ((output, "text"), (data, "text/plain")):
         if kind in place:
             place[kind] = VERDICT.sub(verdict_in_chinese, place[kind])
     if "class: NumPy" in output.get("text", ""):
+        rows = []
+        for sign, *texts in ROW.findall(output.text):
+            what, found, why = (" ".join(text.split()) for text in texts)
+            rows.append(row(what, found, sign == "✓", why))
+            sentences = zip(("what", "found", "why"), (what, found, why), strict=True)
+            rows[-1]["sentences"] = {name: (in_chinese(text), {}) for name, text in sentences}
         language.set_language(language.CHINESE)
-        rows = [
-            row(what, found, sign == "✓", " ".join(why.split())) for sign, what, found, why in ROW.findall(output.text)
-        ]
         output.text = shown(rows) + "\n"
         language.set_language(language.ENGLISH)
 
 
 def in_chinese_html(found):
     """Words in HTML in Chinese."""
-    return html.escape(language.in_chinese(html.unescape(found[0])))
+    return html.escape(in_chinese(html.unescape(found[0])))
 
 
-def take_pictures(page, drawn):
-    """Give the page the pictures of another, in place, where all their words are the same and no clock is asked."""
+def take_pictures(page, notebook, drawn):
+    """Give the page the pictures that were drawn in Chinese, in place, where they belong to the English ones of now."""
     cells = {cell.id: cell for cell in drawn.cells if cell.cell_type == "code"}
-    for cell in page.cells:
-        if cell.id in cells and MACHINES not in cell.metadata.get("tags", []):
-            for one, other in zip(cell.outputs, cells[cell.id].outputs, strict=False):
-                if "image/png" in one.get("data", {}) and words_of(one) == words_of(other):
-                    one.data, one.metadata = other.data, other.metadata
+    for cell, english in zip(page.cells, notebook.cells, strict=True):
+        outputs = cells[cell.id].outputs if cell.id in cells else ()
+        for one, its, other in zip(cell.get("outputs", ()), english.get("outputs", ()), outputs, strict=False):
+            if "image/png" in one.get("data", {}) and other.get("metadata", {}).get(OF) == words_of(its):
+                one.data, one.metadata = other.data, other.metadata
 
 
 def words_of(output):
-    """All of a picture's data but the pixels."""
+    """All of a picture's data but the pixels, as a short number."""
     data = output.get("data", {})
-    return {kind: PIXELS.sub("", data[kind]) for kind in data if kind != "image/png"}
+    words = "".join(PIXELS.sub("", str(data[kind])) for kind in sorted(data) if kind != "image/png")
+    return hashlib.sha256(words.encode()).hexdigest()[:16]
 
 
 def draw(path):
     """Run the Chinese page and store its pictures, where no clock is asked: all else stays as it is stored."""
-    page, run = read(PAGES / path.name), read(PAGES / path.name)
+    page, run, english = read(PAGES / path.name), read(PAGES / path.name), read(path)
     execute(run)
-    for cell in run.cells:
-        if cell.cell_type == "code":
+    for cell, its in zip(run.cells, english.cells, strict=True):
+        if cell.cell_type == "code" and MACHINES not in cell.metadata.get("tags", []):
             normalise_outputs(cell)
-    take_pictures(page, run)
+            for output, of in zip(cell.outputs, its.outputs, strict=False):
+                output.setdefault("metadata", {})[OF] = words_of(of)
+    take_pictures(page, english, run)
     (PAGES / path.name).write_text(as_text(page), encoding="utf-8")
 
 
 def verdict_in_chinese(found):
     """A verdict, as VERDICT finds it, in Chinese."""
     english = found[0].rstrip()
-    lines = language.in_chinese(GOES_ON.sub(" ", english)).split("\n")
-    return "\n".join(map(wrapped, lines)) + found[0][len(english) :]
+    lines = in_chinese(GOES_ON.sub(" ", english)).split("\n")
+    return "\n".join(map(report.wrapped, lines)) + found[0][len(english) :]
 
 
 def problems(notebook, po, stem):

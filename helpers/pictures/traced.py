@@ -10,19 +10,22 @@ from ptx_machine import SECTOR, WARP
 
 from .. import ladder
 from ..instruments import cells, trace
+from ..language import said
 from ..launch import Kernel
 from .drawing import (
     A_COLOUR,
     B_COLOUR,
     C_COLOUR,
+    FAULT,
     GRID,
     HIGH,
     INK,
     PAPER,
     SHADES,
     SIDE,
-    WRONG,
     Picture,
+    label,
+    listed,
     look,
     outline,
     panel,
@@ -30,8 +33,35 @@ from .drawing import (
     refuse_outside,
 )
 
+# What is said to those who cannot see a picture.
+MEETS = "Element ({row}, {col}) of C stands where row {row} of A meets column {col} of B."
+PROGRAM = (
+    "Program ({x}, {y}) owns the {BM} x {BN} tile of C from element ({row}, {col}) on. In round {round} of {rounds} it "
+    "multiplies a {BM} x {BK} tile of A and a {BK} x {BN} tile of B. What lies outside a matrix is masked."
+)
+BY_COLUMN = (
+    "C of {shape} under a grid of {grid} blocks of {block} elements. Thread numbers run down a column of C first; "
+    "cells marked – lie outside C."
+)
+BY_ROW = (
+    "C of {shape} under a grid of {grid} blocks of {block} elements. Thread numbers run along a row of C first; cells "
+    "marked – lie outside C."
+)
+ONE_WARP = "One warp of {kernel}, one instruction each, {K} columns of A and {N} of B. {sectors}."
+BANKS = "rows of {width} words: which thread writes to which bank, round by round"
+TAKES = "Rows of {width} words: 32 threads write to {banks} of 32 banks, so the store takes {rounds}."
+SHARE = "{owner}. In one step it reads {As} elements of As and {Bs} of Bs: {reads} reads for {products} products."
+STAGES = (
+    "{owner}. It stages {As} of As and {Bs} of Bs, outlined, and reads {read_As} elements of As and {read_Bs} of Bs, "
+    "which others staged, too."
+)
+STAGED_RIGHT = "Each cell holds the number that the products need."
+STAGED_WRONG = "{count} of {all} cells of {name} wrong: {cell} holds {held};\nthe products need {needed}."
+ORDER = (
+    "{who}: {barriers} barriers between its accesses; between asking for a tile and storing it, it does {least}. It "
+    "waits {times}."
+)
 WAIT = 4  # boxes wide: a wait in picture_order
-TOLD = 2, 3, 1  # y and x of a block, and a tile along K, in picture_stages
 
 
 @look
@@ -43,7 +73,7 @@ def picture_product() -> Picture:
     panel(a, M, K, {(row, k): A_COLOUR for k in range(K)}, f"A ({M} x {K})", A_COLOUR)
     panel(b, K, N, {(k, col): B_COLOUR for k in range(K)}, f"B ({K} x {N})", B_COLOUR)
     panel(c, M, N, {(row, col): C_COLOUR}, f"C ({M} x {N})", C_COLOUR)
-    return Picture(figure, f"Element ({row}, {col}) of C stands where row {row} of A meets column {col} of B.")
+    return Picture(figure, said(MEETS, row=row, col=col))
 
 
 @look
@@ -74,12 +104,8 @@ def picture_program(
         panel(ax, *whole, inside, f"{name} ({rows} x {columns})", colour, masked)
         outline(ax, 0, 0, rows, columns, colour)
         outline(ax, r * high, c * wide, high, wide)
-    return Picture(
-        figure,
-        f"Program ({x}, {y}) owns the {BM} x {BN} tile of C from element ({y * BM}, {x * BN}) on. In round {round} of "
-        f"{rounds} it multiplies a {BM} x {BK} tile of A and a {BK} x {BN} tile of B. What lies "
-        "outside a matrix is masked.",
-    )
+    values = dict(x=x, y=y, BM=BM, BN=BN, BK=BK, row=y * BM, col=x * BN, round=round, rounds=rounds)
+    return Picture(figure, said(PROGRAM, **values))
 
 
 @look
@@ -99,16 +125,15 @@ def picture_owners(k: Kernel, M: int, N: int) -> Picture:
     colours = {cell: SHADES[1] for cell, thread in stores.items() if thread < k.block[0]}
     figure = Figure(figsize=(0.42 * blocks_across * columns + 0.9, 0.42 * blocks_down * rows + 0.9))
     ax = figure.add_axes((0.03, 0.03, 0.94, 0.85))
-    arrows, way = ("x ↓  y →", "down a column") if rung.x_along == "rows" else ("x →  y ↓", "along a row")
-    title = f"C ({M} x {N}), thread numbers, {arrows}"
+    arrows = "x ↓  y →" if rung.x_along == "rows" else "x →  y ↓"
+    title = label("C ({shape}), thread numbers, {arrows}", shape=f"{M} x {N}", arrows=arrows)
     panel(ax, blocks_down * rows, blocks_across * columns, colours, title, C_COLOUR, labels)
     for i in range(blocks_down):
         for j in range(blocks_across):
             outline(ax, i * rows, j * columns, rows, columns)
     outline(ax, 0, 0, M, N, C_COLOUR)
-    grid = f"a grid of {blocks_down} x {blocks_across} blocks of {rows} x {columns} elements"
-    numbers = f"Thread numbers run {way} of C first; cells marked – lie outside C."
-    return Picture(figure, f"C of {M} x {N} under {grid}. {numbers}")
+    values = {"shape": f"{M} x {N}", "grid": f"{blocks_down} x {blocks_across}", "block": f"{rows} x {columns}"}
+    return Picture(figure, said(BY_COLUMN if rung.x_along == "rows" else BY_ROW, **values))
 
 
 @look
@@ -116,7 +141,7 @@ def picture_addresses(k: Kernel, M: int, N: int, K: int) -> Picture:
     """What the first warp asks for with one instruction, by 32-byte sector: a row for A, B and C. From a traced run."""
     run = trace(k, M, N, K)
     figure = Figure(figsize=(8.6, 3.1))
-    text = []
+    asked_for = []
     for i, (name, colour) in enumerate(zip("ABC", (A_COLOUR, B_COLOUR, C_COLOUR), strict=True)):
         touched = run.where(array=name, block=(0, 0, 0))
         touched = touched[touched["thread"] < WARP]
@@ -132,12 +157,15 @@ def picture_addresses(k: Kernel, M: int, N: int, K: int) -> Picture:
                 ax.add_patch(Rectangle(corner, 4 / SECTOR, 1, **fill, linewidth=0.4))
         ax.set(xlim=(-0.1, WARP * 1.15), ylim=(-0.05, 1.05))
         ax.axis("off")
-        ax.text(-0.6, 0.5, f"{'store' if name == 'C' else 'load'} {name}", ha="right", va="center", color=colour)
-        used = f"{4 * len(asked)} of {SECTOR * len(sectors)} bytes used"
-        ax.text(0, 1.18, f"{len(sectors)} sector{'s' * (len(sectors) > 1)} of 32 bytes, {used}", fontsize=11)
-        text.append(f"{name}: {len(sectors)} sectors, {used}")
-    warp = f"One warp of {k.step}, one instruction each, {K} columns of A and {N} of B"
-    return Picture(figure, f"{warp}. {'; '.join(text)}.")
+        does = label("store {name}" if name == "C" else "load {name}", name=name)
+        ax.text(-0.6, 0.5, does, ha="right", va="center", color=colour)
+        values = {"sectors": len(sectors), "used": 4 * len(asked), "all": SECTOR * len(sectors)}
+        sentence = "{sectors} sectors of 32 bytes, {used} of {all} bytes used"
+        if len(sectors) == 1:
+            sentence = "1 sector of 32 bytes, {used} of {all} bytes used"
+        ax.text(0, 1.18, label(sentence, **values), fontsize=11)
+        asked_for.append(("{name}: {sectors} sectors, {used} of {all} bytes used", values | {"name": name}))
+    return Picture(figure, said(ONE_WARP, kernel=k.step, K=K, N=N, sectors=listed(asked_for)))
 
 
 @look
@@ -159,14 +187,13 @@ def picture_banks(width: int) -> Picture:
     figure = Figure(figsize=(0.3 * WARP + 1.2, height))
     ax = figure.add_axes((0.105, 0.04, 0.89, (0.3 * rounds + 0.05) / height))
     panel(ax, rounds, WARP, dict.fromkeys(labels, A_COLOUR), "", INK, labels)
-    figure.text(0.02, 1 - 0.3 / height, f"rows of {width} words: which thread writes to which bank, round by round")
+    figure.text(0.02, 1 - 0.3 / height, label(BANKS, width=width))
     for bank in range(WARP):
         ax.text(bank + 0.5, -0.4, str(bank), ha="center", va="center", fontsize=11)
-    for n, said in enumerate(("bank", *(f"round {level + 1}" for level in range(rounds)))):
-        ax.text(-0.4, n - 0.5 + 0.1 * (n == 0), said, ha="right", va="center", fontsize=11)
-    takes = f"{rounds} round{'s' * (rounds > 1)}"
-    writes = f"32 threads write to {len(per_bank)} of 32 banks, so the store takes {takes}"
-    return Picture(figure, f"Rows of {width} words: {writes}.")
+    for n, words in enumerate(("bank", *rounds * ("round {number}",))):
+        ax.text(-0.4, n - 0.5 + 0.1 * (n == 0), label(words, number=n), ha="right", va="center", fontsize=11)
+    takes = ("1 round", {}) if rounds == 1 else ("{rounds} rounds", {"rounds": rounds})
+    return Picture(figure, said(TAKES, width=width, banks=len(per_bank), rounds=takes))
 
 
 @look
@@ -184,10 +211,9 @@ def picture_share(k: Kernel, thread: tuple[int, int] = (1, 1), step: int = 2) ->
         "Bs": {cell: B_COLOUR for cell in read["Bs"] if cell[0] == step},
         "C": {cell: C_COLOUR for cell, writer in writers["C"].items() if writer == number},
     }
-    figure, _ = draw_tiles(k, thread, f"at step k = {step}", coloured)
+    figure, _ = draw_tiles(k, thread, ("at step k = {step}", {"step": step}), coloured)
     As, Bs, C = (len(coloured[name]) for name in ("As", "Bs", "C"))
-    said = f"In one step it reads {As} elements of As and {Bs} of Bs: {As + Bs} reads for {C} products"
-    return Picture(figure, f"{owner(k, thread, C)}. {said}.")
+    return Picture(figure, said(SHARE, owner=owner(k, thread, C), As=As, Bs=Bs, reads=As + Bs, products=C))
 
 
 @look
@@ -196,105 +222,90 @@ def picture_stages(k: Kernel, thread: tuple[int, int] = (1, 1)) -> Picture:
 
     From a traced run: tile 1 along K of block (3, 2), since its row, column and k0 differ, and wrong places show. Each
     cell bears the thread, y and x, that staged or stored it; those of `thread` are outlined, wrong ones are red, and of
-    each tile one is told. `thread`: (x, y) in the block. Raises ValueError for a thread that there is none of, and for a kernel
-    without tiles As and Bs.
+    each tile one is told. `thread`: (x, y) in the block. Raises ValueError for a thread that there is none of, and for
+    a kernel without tiles As and Bs.
     """
     rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
-    read, writers, number, holds = tiles_of(k, thread, TOLD)
+    y, x, tile = at = 2, 3, 1
+    read, writers, number, holds = tiles_of(k, thread, at)
     own = {name: {cell for cell, writer in by.items() if writer == number} for name, by in writers.items()}
     labels = {
         name: {cell: "{},{}".format(*divmod(writer, k.block[0])) for cell, writer in by.items()}
         for name, by in writers.items()
     }
     colours, told = {"C": dict.fromkeys(own["C"], C_COLOUR)}, []
-    y, x, tile = TOLD
     for name, high, wide, row, col, colour in (
         ("As", rows, depth, y * rows, tile * depth, A_COLOUR),
         ("Bs", depth, columns, tile * depth, x * columns, B_COLOUR),
     ):
-        wants = {(r, c): (name[0], row + r, col + c) for r, c in np.ndindex(high, wide)}
-        wrong = {cell: place for cell, place in wants.items() if holds[name].get(cell) != place}
-        colours[name] = dict.fromkeys(read[name], colour) | dict.fromkeys(wrong, WRONG)
-        told += [tells(name, wrong, own[name], holds[name])] if wrong else []
-    when = f"k0 = {depth}; in each cell: y,x of who wrote it"
-    figure, axes = draw_tiles(k, thread, when, colours, labels, "\n".join(told))
+        needed = {(r, c): (name[0], row + r, col + c) for r, c in np.ndindex(high, wide)}
+        wrong = [cell for cell, place in needed.items() if holds[name].get(cell) != place]
+        colours[name] = dict.fromkeys(read[name], colour) | dict.fromkeys(wrong, FAULT)
+        if wrong:
+            cell = min(own[name] & {*wrong} or wrong)
+            values = {"count": len(wrong), "all": high * wide, "name": name, "cell": element(name, *cell)}
+            held = holds[name].get(cell)
+            values |= {"held": element(*held) if held else ("no number of A or B", {}), "needed": element(*needed[cell])}
+            told.append((STAGED_WRONG, values))
+    when = "k0 = {depth}; in each cell: y,x of who wrote it", {"depth": depth}
+    below = "\n".join(label(sentence, **values) for sentence, values in told)
+    figure, axes = draw_tiles(k, thread, when, colours, labels, below)
     for name in ("As", "Bs"):
         for cell in own[name]:
             outline(axes[name], *cell, 1, 1)
-    stages = f"It stages {len(own['As'])} of As and {len(own['Bs'])} of Bs, outlined"
-    reads = f"reads {len(read['As'])} elements of As and {len(read['Bs'])} of Bs, which others staged, too"
-    told = told or ["Each cell holds the number that the products need."]
-    return Picture(figure, " ".join([f"{owner(k, thread, len(own['C']))}. {stages}, and {reads}.", *told]))
+    values = {"As": len(own["As"]), "Bs": len(own["Bs"]), "read_As": len(read["As"]), "read_Bs": len(read["Bs"])}
+    texts = [said(STAGES, owner=owner(k, thread, len(own["C"])), **values)]
+    texts += [said(sentence, **values) for sentence, values in told or [(STAGED_RIGHT, {})]]
+    return Picture(figure, " ".join(texts))
 
 
-def tells(name, wrong, own, holds):
-    """How many cells of a tile are wrong, what one of them holds, one's own if it can be, and what it should hold.
-
-    `wrong`: {cell: what it should hold}.
-    """
-    cell = min(own & {*wrong} or wrong)
-    held, needed = (
-        "{}[{}, {}]".format(*place) if place else "no number of A or B" for place in (holds.get(cell), wrong[cell])
-    )
-    many = f"{len(wrong)} cell{'s' * (len(wrong) > 1)} of {name}"
-    return f"{many} wrong: {name}[{cell[0]}, {cell[1]}] holds {held};\nthe products need {needed}."
+def element(array, row, column):
+    return f"{array}[{row}, {column}]"
 
 
 def tiles_of(k, thread, at=(0, 0, 0)):
-    """Of a tile along K: what `thread` reads of As and Bs, who wrote each cell of As, Bs and C, the thread's number,
-    and what each cell of As and Bs holds, as (matrix, row, column); from a traced run.
+    """Of the last tile along K: what `thread` reads of As and Bs, who wrote each cell of As, Bs and C, the thread's
+    number, and what each cell of As and Bs holds, as (matrix, row, column); from a traced run.
 
     `at`: the block's y and x, and the tile's number along K. The run has as many of each as it takes.
     """
-    sides = rows, columns, _ = ladder.STEPS[k.step].tile(k.parameters)
-    (y, x, tile), sizes = at, [(n + 1) * side for n, side in zip(at, sides, strict=True)]
-    run = trace(k, *sizes)
+    sides = rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
+    run = trace(k, *((n + 1) * side for n, side in zip(at, sides, strict=True)))
     if not {"As", "Bs"} <= set(run.shapes):
         raise ValueError(f"{k} has no tiles As and Bs to read from; take a step that stages both, such as tiled.")
     refuse_outside("thread's x", thread[0], k.block[0], "threads along x")
     refuse_outside("thread's y", thread[1], k.block[1], "threads along y")
     number = thread[1] * k.block[0] + thread[0]
+    y, x, _ = at
     mine = run.where(block=(x, y, 0))
-    writers, holds = {"C": {}}, {}
-    stored = mine[(mine["array"] == "C") & mine["writes"]]
-    for (row, column), writer in zip(cells(stored, run.shapes["C"][1]), stored["thread"].tolist(), strict=True):
-        writers["C"][row - y * rows, column - x * columns] = writer
-    read = {}
-    for name in ("As", "Bs"):
-        writers[name], holds[name] = staged(mine, name, run.shapes, tile)
-        reads = mine[(mine["array"] == name) & ~mine["writes"] & (mine["thread"] == number)]
-        read[name] = set(cells(reads, run.shapes[name][-1]))
+    writers, holds = stored(mine, run.shapes)
+    writers["C"] = {(row - y * rows, col - x * columns): writer for (row, col), writer in writers["C"].items()}
+    reads = mine[(mine["thread"] == number) & ~mine["writes"]]
+    read = {name: set(cells(reads[reads["array"] == name], run.shapes[name][-1])) for name in ("As", "Bs")}
     rows_owned = {row for (row, _), writer in writers["C"].items() if writer == number}
-    if {row for row, _ in read["As"]} != rows_owned:  # a transposed tile is drawn as it stands in A
+    if run.shapes["As"] != (rows, depth) and {row for row, _ in read["As"]} != rows_owned:  # transposed: as it is in A
         read["As"] = {cell[::-1] for cell in read["As"]}
         for found in (writers, holds):
             found["As"] = {cell[::-1]: value for cell, value in found["As"].items()}
     return read, writers, number, holds
 
 
-def staged(accesses, name, shapes, tile):
-    """Who wrote each cell of that shared tile, and what it holds, in round `tile` of as many and one more.
+def stored(accesses, shapes):
+    """{array: {cell: who stored there last}} and {array: {cell: what it has then, as (matrix, row, column), or None}}.
 
-    A store has what its line has loaded; where that loads nothing, the thread's numbers of its matrix in their order.
+    A store has the first number that its thread has loaded and not stored yet, of its own matrix if there is one.
     """
-    asked, stores = defaultdict(list), defaultdict(list)
-    for one in accesses[accesses["memory"] == "global"]:
-        if not one["writes"]:
-            place = divmod(one["index"].item(), shapes[one["array"]][1])
-            asked[one["thread"].item()].append((one["line"].item(), (str(one["array"]), *place)))
-    for one in accesses[(accesses["array"] == name) & accesses["writes"]]:
-        stores[one["thread"].item()].append(one)
-    writers, holds = {}, {}
-    for thread, those in stores.items():
-        lines = {one["line"].item() for one in those}
-        here = [place for line, place in asked[thread] if line in lines]
-        loaded = [place for place in here if place[0] == name[0]] or here
-        loaded = loaded or [place for _, place in asked[thread] if place[0] == name[0]]
-        each = len(those) // (tile + 1)
-        for at in range(tile * each, (tile + 1) * each):
-            cell = divmod(those[at]["index"].item(), shapes[name][-1])
-            writers[cell] = thread
-            holds[cell] = loaded[at] if at < len(loaded) else None
+    writers, holds, loaded = defaultdict(dict), defaultdict(dict), defaultdict(list)
+    for one in accesses:
+        thread, array = one["thread"].item(), str(one["array"])
+        place = divmod(one["index"].item(), shapes[array][-1])
+        if one["writes"]:
+            fitting = [number for number in loaded[thread] if number[0] == array[0]] or loaded[thread]
+            writers[array][place], holds[array][place] = thread, fitting[0] if fitting else None
+            if fitting:
+                loaded[thread].remove(fitting[0])
+        elif one["memory"] == "global":
+            loaded[thread].append((array, *place))
     return writers, holds
 
 
@@ -310,20 +321,23 @@ def draw_tiles(k, thread, when, coloured, labels=None, told=""):
     figure = Figure(figsize=(scale * (columns + depth) + 2.2, high))
     places = product_axes(figure, rows, columns, depth, top=1 - 0.5 / high, bottom=0.03 + below / high)
     axes = dict(zip(("As", "Bs", "C"), places, strict=True))
-    figure.text(0.03, 1 - 0.22 / high, f"thread x = {thread[0]}, y = {thread[1]}, {when}")
-    figure.text(0.03, 0.1 / high, told, fontsize=11, color=WRONG, va="bottom")
+    title = label("thread x = {x}, y = {y}, {when}", x=thread[0], y=thread[1], when=when)
+    figure.text(0.03, 1 - 0.22 / high, title)
+    figure.text(0.03, 0.1 / high, told, fontsize=11, color=FAULT, va="bottom")
     for name, title, sides, colour in (
         ("As", "As", (rows, depth), A_COLOUR),
         ("Bs", "Bs", (depth, columns), B_COLOUR),
-        ("C", "this block's tile of C", (rows, columns), C_COLOUR),
+        ("C", label("this block's tile of C"), (rows, columns), C_COLOUR),
     ):
         panel(axes[name], *sides, coloured[name], title, colour, (labels or {}).get(name))
     return figure, axes
 
 
 def owner(k, thread, products):
-    """Whose picture it is, in words."""
-    return f"Thread x = {thread[0]}, y = {thread[1]} of {k.step} owns {products} element{'s' * (products > 1)} of C"
+    """Whose picture it is: the key and the values of a sentence."""
+    one = "Thread x = {x}, y = {y} of {kernel} owns 1 element of C"
+    some = "Thread x = {x}, y = {y} of {kernel} owns {products} elements of C"
+    return one if products == 1 else some, dict(x=thread[0], y=thread[1], kernel=k.step, products=products)
 
 
 @look
@@ -336,27 +350,28 @@ def picture_order(k: Kernel, M: int, N: int, K: int, after: Kernel | None = None
     """
     kernels = (k,) if after is None else (k, after)
     figure = Figure(figsize=(8.6, 2.5 * len(kernels)))
-    said, wide = [], 0
+    texts, wide = [], 0
     for n, one in enumerate(kernels):
         mine = accesses(one, M, N, K)
         bottom = 1 - (n + 0.96) / len(kernels)
         ax = figure.add_axes((0.2, bottom, 0.79, 0.78 / len(kernels)))
         x, barriers, meanwhile = draw_order(ax, mine)
         wide = max(wide, x)
-        what = f"thread 0 of {one.step}" if n == 0 or one.step != k.step else "the same, changed"
-        title = f"{what}, from left to right; dashed: a barrier ({barriers})"
+        other, values = n == 0 or one.step != k.step, {"kernel": one.step, "K": K}
+        what = "thread 0 of {kernel}" if other else "the same, changed", values
+        title = label("{what}, from left to right; dashed: a barrier ({barriers})", what=what, barriers=barriers)
         figure.text(0.02, bottom + 0.86 / len(kernels), title)
-        least = f"{max(meanwhile)} reads of a tile" if any(meanwhile) else "nothing"
+        least = ("{reads} reads of a tile", {"reads": max(meanwhile)}) if any(meanwhile) else ("nothing", {})
         waits = meanwhile.count(0)
-        between = f"{barriers} barriers between its accesses; between asking for a tile and storing it, it does {least}"
-        who = f"Thread 0 of {one.step}, K = {K}" if n == 0 or one.step != k.step else "Changed"
-        said.append(f"{who}: {between}. It waits {waits} time{'s' * (waits != 1)}.")
+        times = ("{count} time" if waits == 1 else "{count} times", {"count": waits})
+        who = "Thread 0 of {kernel}, K = {K}" if other else "Changed", values
+        texts.append(said(ORDER, who=who, barriers=barriers, least=least, times=times))
     for ax in figure.axes:
         ax.set(xlim=(0, wide), ylim=(3, 0))
         ax.axis("off")
         for y, text in enumerate(("asks for numbers", "stores in the tile", "reads the tile")):
-            ax.text(-0.012 * wide, y + 0.45, text, ha="right", va="center")
-    return Picture(figure, " ".join(said))
+            ax.text(-0.012 * wide, y + 0.45, label(text), ha="right", va="center")
+    return Picture(figure, " ".join(texts))
 
 
 def accesses(k, M, N, K):
@@ -383,7 +398,7 @@ def draw_order(ax, mine):
                 ax.annotate("", (x, 1.1), (asked[1] + 1, 0.9), arrowprops=place)
             else:
                 ax.add_patch(Rectangle((x, 0.15), WAIT, 2.6, facecolor=PAPER, edgecolor=GRID, hatch="//"))
-                ax.text(x + WAIT / 2, 1.45, "waits", ha="center", va="center", fontsize=11, rotation=90)
+                ax.text(x + WAIT / 2, 1.45, label("waits"), ha="center", va="center", fontsize=11, rotation=90)
                 x += WAIT
             asked = None
         colour = A_COLOUR if arrays[n][0] == "A" else B_COLOUR

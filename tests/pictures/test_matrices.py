@@ -19,12 +19,13 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from helpers import cuda_kernel, opencl_kernel, pictures, with_part
+from helpers.language import said
 from helpers.pictures import Picture, drawing, film, films, fragments
 from helpers.sandbox import progress
 from ptx_machine import warpwide
 
 A, B, C, INK, PAPER, GRID = "#2f6db3", "#d9822b", "#3d9a50", "#333333", "#f4f4f2", "#c9c9c6"
-RED = "#b3261e"  # what should not be so
+RED = "#c4302b"  # what should not be
 GREENS = ("#3d9a50", "#8fcf9b", "#226b33", "#c3e8ca", "#5fb36f", "#17482a")
 
 
@@ -212,8 +213,8 @@ def test_wrong_cells_of_a_staged_tile_are_red_and_one_is_told(drawn, what):
     text = pictures.picture_stages(k, thread=(2, 1)).text
     a, b, _ = drawn[0].axes
     assert cells(a) == cells(b) == matrix(4, 4, dict.fromkeys(itertools.product(range(4), repeat=2), RED))
-    assert f"16 cells of As wrong: As[1, 2] holds {in_As};\nthe products need A[9, 6]." in text
-    assert f"16 cells of Bs wrong: Bs[1, 2] holds {in_Bs};\nthe products need B[5, 14]." in text
+    assert f"16 of 16 cells of As wrong: As[1, 2] holds {in_As};\nthe products need A[9, 6]." in text
+    assert f"16 of 16 cells of Bs wrong: Bs[1, 2] holds {in_Bs};\nthe products need B[5, 14]." in text
 
 
 def test_only_the_wrong_cells_of_a_staged_tile_are_red(drawn):
@@ -223,7 +224,7 @@ def test_only_the_wrong_cells_of_a_staged_tile_are_red(drawn):
     a, b, _ = drawn[0].axes
     wrong = {(y, x): RED for y, x in itertools.permutations(range(4), 2)}
     assert cells(a) == matrix(4, 4, {(1, 1): A} | wrong) and cells(b) == matrix(4, 4, {(k, 1): B for k in range(4)})
-    assert text.endswith("12 cells of As wrong: As[0, 1] holds A[8, 4];\nthe products need A[8, 5].")
+    assert text.endswith("12 of 16 cells of As wrong: As[0, 1] holds A[8, 4];\nthe products need A[8, 5].")
 
 
 @pytest.mark.parametrize("step, sizes", [("register_1d", dict(BM=8, BN=4, BK=4, TM=4)), ("vectorized", FOURS)])
@@ -328,8 +329,8 @@ def test_a_film_darkens_what_is_read_more_often(drawn):
         assert [ax.get_title() for ax in (a, b, c)] == ["A, 2 ×", "B, 4 ×", "C"]
     steps = [part.texts[0].get_text() for part in drawn[0].subfigs]
     assert steps == [f"step {n + 1} of 6" for n in numbers]
-    assert [t.get_text() for t in drawn[0].texts] == [run.legend()]
-    assert run.legend() == "coalesced, block (0, 0); n ×: how often an element was read so far, at most"
+    assert [t.get_text() for t in drawn[0].texts] == [run.legend(said)]
+    assert run.legend(said) == "coalesced, block (0, 0); n ×: how often an element was read so far, at most"
     assert run.text == (
         "coalesced, block (0, 0), 8 x 12 x 6: in 6 steps it reads 24 elements of A, 48 reads and 12 elements of B, "
         "48 reads; it stores 8 elements of C. The darkest is read 4 times."
@@ -395,7 +396,7 @@ def test_the_slider_has_every_frame_with_its_words_and_needs_nothing_from_elsewh
     assert "onload" in last and "onload" not in first
     (slider,) = tags.of("input")
     assert [slider[name] for name in ("type", "min", "max", "value")] == ["range", "1", "2", "1"]
-    assert tags.of("figure")[0]["aria-label"] == run.text and run.legend() in html and not tags.open
+    assert tags.of("figure")[0]["aria-label"] == run.text and run.legend(said) in html and not tags.open
     monkeypatch.setattr(run, "html", lambda: html)
     assert set(run._repr_mimebundle_()[0]) == {"text/html", "image/png", "text/plain"}
     # No script element, and no address of another place.

@@ -1,5 +1,6 @@
 """The Chinese edition: whole, made by the tool, and the same as the English one in all that is not language."""
 
+import copy
 import re
 from collections import defaultdict
 
@@ -230,10 +231,10 @@ ALT = "Element (1, 3) of C stands where row 1 of A meets column 3 of B."
 FILM = '<figure aria-label="step 1 of 3"><img src="data:image/png;base64,{}" alt="step 2 of 3">of A</figure>'
 
 
-def picture(tags=(), png=PNG, alt=ALT):
+def picture(png=PNG, alt=ALT):
     data = {"image/png": png, "text/plain": alt, "text/html": FILM.format(png)}
     output = V4.new_output("display_data", data, metadata={"image/png": {"width": 9, "alt": alt}})
-    return V4.new_code_cell("show()", outputs=[output], metadata={"tags": [*tags]}, id="04-p1")
+    return V4.new_code_cell("show()", outputs=[output], id="04-p1")
 
 
 def test_the_words_for_a_picture_are_chinese_and_its_pixels_stay():
@@ -248,18 +249,21 @@ def test_the_words_for_a_picture_are_chinese_and_its_pixels_stay():
 
 
 @pytest.mark.parametrize(
-    "tags, drawn, taken",
+    "drawn_for, taken",
     [
-        ([], picture(png=DRAWN), True),
-        ([], picture(png=DRAWN, alt="Other words."), False),
-        ([], picture(["other"], DRAWN), True),
-        ([notebooks.MACHINES], picture([notebooks.MACHINES], DRAWN), False),
+        (picture(), True),
+        (picture(png=DRAWN), True),  # the English one's words are what counts, not its pixels
+        (picture(alt="Other words."), False),
+        (None, False),  # of a timed cell, as `draw` leaves it
     ],
 )
-def test_a_picture_that_was_drawn_in_chinese_stays_as_long_as_its_words_do_but_of_no_timed_cell(tags, drawn, taken):
-    page = V4.new_notebook(cells=[picture(tags)])
-    translate.take_pictures(page, V4.new_notebook(cells=[drawn]))
-    assert page.cells[0].outputs[0].data["image/png"] == (DRAWN if taken else PNG)
+def test_a_picture_that_was_drawn_in_chinese_stays_as_long_as_the_english_one_says_the_same(drawn_for, taken):
+    english, drawn = V4.new_notebook(cells=[picture()]), picture(png=DRAWN, alt="C 的元素 (1, 3)")
+    if drawn_for:
+        drawn.outputs[0].metadata[translate.OF] = translate.words_of(drawn_for.outputs[0])
+    page = copy.deepcopy(english)
+    translate.take_pictures(page, english, V4.new_notebook(cells=[drawn]))
+    assert page.cells[0] == (drawn if taken else english.cells[0])
 
 
 def test_what_the_doctor_said_is_in_chinese():

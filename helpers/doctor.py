@@ -4,11 +4,14 @@ import json
 import os
 import sys
 
+from html import escape
+
 from . import devices, drivers, language, needs
 from .packages import remedy_for, version
-from .terminal import columns, padded
+from .terminal import columns, in_a_notebook, padded
 
 SECONDS = 120  # for what is tried
+FOLDED = '<details{}><summary>{}</summary><pre style="white-space: pre-wrap">{}</pre></details>'
 WIDTH = 92  # columns of a line
 BEGINS = '[{"what": '  # the line with the rows of what was tried
 
@@ -172,22 +175,47 @@ def missing(rows: list[dict]) -> list[str]:
     return [r["needed"] for r in rows if r["needed"] and not r["used"]]
 
 
+def run_on(rows: list[dict]) -> tuple[str, str, str]:
+    """Where CUDA and OpenCL kernels run, where the machine is ready, and which kind of device the second is."""
+    opencl = next(r for r in rows if r["used"] and r["what"].startswith("OpenCL "))
+    cuda_on = "a GPU" if any(r["used"] and r["what"] == "NVIDIA GPU" for r in rows) else "the PTX machine"
+    cuda_on = next((r["found"] for r in rows if r["what"] == "CUDA, natively"), cuda_on)
+    return cuda_on, opencl["found"], opencl["what"].removeprefix("OpenCL ")
+
+
 def verdict(rows: list[dict]) -> str:
     """Whether this machine is ready for class, as one sentence."""
     if lacking := missing(rows):
         return f"Not ready for class. Missing: {'; '.join(lacking)}. The lines above say what adds it."
-    opencl_on = next(r["found"] for r in rows if r["used"] and r["what"].startswith("OpenCL "))
-    cuda_on = "a GPU" if any(r["used"] and r["what"] == "NVIDIA GPU" for r in rows) else "the PTX machine"
-    cuda_on = next((r["found"] for r in rows if r["what"] == "CUDA, natively"), cuda_on)
+    cuda_on, opencl_on, _ = run_on(rows)
     return f"Ready for class: NumPy, OpenCL on {opencl_on}, CUDA on {cuda_on}."
 
 
-def doctor() -> None:
-    """Print what was found, what was chosen and why, and for each thing missing the command that adds it.
+def where_kernels_run(rows: list[dict]) -> str:
+    """One sentence: which device kernels of both dialects run on, or what is missing."""
+    if lacking := missing(rows):
+        return f"Not ready. Missing: {'; '.join(lacking)}. The details say what adds it."
+    cuda_on, opencl_on, kind = run_on(rows)
+    if opencl_on.startswith(cuda_on):
+        return f"CUDA and OpenCL kernels run on this machine's {kind}, {opencl_on}."
+    return f"CUDA kernels run on {cuda_on}, OpenCL kernels on this machine's {kind}, {opencl_on}."
 
-    The last line says whether the machine is ready for class.
+
+def doctor() -> None:
+    """Say what was found, what was chosen and why, and for each thing missing the command that adds it.
+
+    On a terminal the last line says whether the machine is ready for class. In a notebook one line says where kernels
+    run, and the rest is folded below it.
     """
-    report()
+    if not in_a_notebook():
+        report()
+        return
+    from IPython.display import display
+
+    rows = diagnosis()
+    line = language.said(where_kernels_run(rows))
+    html = FOLDED.format(" open" if missing(rows) else "", escape(line), escape(shown(rows)))
+    display({"text/plain": line, "text/html": html}, raw=True)
 
 
 def report() -> bool:

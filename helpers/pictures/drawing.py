@@ -23,6 +23,7 @@ from .. import language
 
 A_COLOUR, B_COLOUR, C_COLOUR = "#2f6db3", "#d9822b", "#3d9a50"
 INK, PAPER, GRID = "#333333", "#f4f4f2", "#c9c9c6"
+WRONG = "#c22f2f"  # a thread, or an element, that a verdict is about
 PEER = "#8a8a86"  # what is not ours, and units without a colour
 OURS = {"CUDA": "#7a5195", "OpenCL": "#a987c9", "Python": "#cdb9df"}  # by dialect
 UNITS = {"loads and stores": "#1f7f86", "multiply-adds": "#b0456a", "whole numbers": "#9a8f1e"}  # of a GPU

@@ -3,7 +3,6 @@
 import json
 import os
 import sys
-
 from html import escape
 
 from . import devices, drivers, language, needs

@@ -95,7 +95,10 @@ def front(language, folder):
     text = re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], text)
     say = WORDS[language]
     listed = [path.stem for path in notebook_paths() if (folder / path.name).exists()]
-    trees = [(part, [page for page in listed if first <= page[:2] <= last]) for part, (first, last) in zip(say["parts"], PARTS, strict=True)]
+    trees = [
+        (part, [page for page in listed if first <= page[:2] <= last])
+        for part, (first, last) in zip(say["parts"], PARTS, strict=True)
+    ]
     trees.append((say["beside"], [gpu_page.PAGE, "reference", "glossary", *FILES]))
     for caption, names in trees:
         text += f"\n```{{toctree}}\n:hidden:\n:caption: {caption}\n\n" + "\n".join(names) + "\n```\n"

@@ -20,7 +20,6 @@ from .many import prediction_chart as prediction_chart
 from .predicted import picture_units as picture_units
 from .predicted import published_chart as published_chart
 from .rungs import picture_add as picture_add
-from .rungs import picture_outside as picture_outside
 from .rungs import picture_rungs as picture_rungs
 from .sources import show as show
 from .sources import show_changes as show_changes

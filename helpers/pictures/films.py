@@ -1,7 +1,9 @@
 """A film of what a kernel reads, step by step, from a traced run: a strip in print, a slider on a screen."""
 
+import re
 import time
 from collections import Counter
+from collections.abc import Callable
 from html import escape
 from itertools import accumulate
 
@@ -12,7 +14,7 @@ from ..instruments import cells, trace
 from ..language import said
 from ..launch import Kernel
 from ..sandbox import ProgressBar
-from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, INK, PIXELS, Picture, above, look, panel, product_axes, tint
+from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, INK, PIXELS, Picture, above, label, look, panel, product_axes, tint
 
 FRAME = 4.2  # inches, the width of the slider's picture
 FRAMES = 24  # of a longer film the slider shows so many, evenly spaced
@@ -43,6 +45,10 @@ IMAGE = '<img src="data:image/png;base64,{png}" alt="{text}" style="display: inl
 
 PLACE = f'<div style="flex: 1 1 300px; max-width: {FRAME * PIXELS:.0f}px">{{}}</div>'
 ROW = f'<div style="display: flex; flex-wrap: wrap; gap: 16px">{PLACE}{PLACE}</div>'
+TEXT = (
+    "{title}, {size}: in {steps} it reads {A} elements of A, {reads_A} reads and {B} elements of B, {reads_B} reads; "
+    "it stores {stored} elements of C. The darkest is read {times}."
+)
 
 
 def film(k: Kernel, M: int, N: int, K: int, beside: Kernel | None = None) -> "Film | Films":
@@ -60,29 +66,32 @@ def film(k: Kernel, M: int, N: int, K: int, beside: Kernel | None = None) -> "Fi
     reads, stores = mine[~mine["writes"]], mine[mine["writes"]]
     if not len(reads):
         raise ValueError(f"{k} reads nothing at {M} x {N} x {K}; let it compute first.")
-    when = reads["phase" if run.has_barriers else "round"]
+    when = reads["phase" if run.accesses["phase"].any() else "round"]
     frames = []
     for step in np.unique(when):
         read = reads[when == step]
         places = zip(read["array"].tolist(), read["index"].tolist(), strict=True)
         frames.append(Counter((array, divmod(index, run.shapes[array][1])) for array, index in places))
-    return Film(f"{k.step}, block (0, 0)", (M, N, K), frames, set(cells(stores, N)))
+    return Film(("{kernel}, block (0, 0)", {"kernel": k.step}), (M, N, K), frames, set(cells(stores, N)))
 
 
 class Film:
-    """Frames, each a Counter of reads by (array, cell), and the cells of C that are stored in the end."""
+    """Frames, each a Counter of reads by (array, cell), and the cells of C that are stored in the end.
 
-    def __init__(self, title: str, size: tuple[int, int, int], frames: list, stored: set):
+    `title`: the key and the values of a sentence, see `language.spelled`.
+    """
+
+    def __init__(self, title: tuple, size: tuple[int, int, int], frames: list, stored: set):
         self.title, self.size, self.stored = title, size, stored
         self.frames = list(zip(accumulate(frames), frames, strict=True))  # so far, and now
         total = self.frames[-1][0]
         most = max(total.values())
         self.full = max(most, FULL)
         often = {name: [n for (array, _), n in total.items() if array == name] for name in "AB"}
-        reads = " and ".join(f"{len(often[name])} elements of {name}, {sum(often[name])} reads" for name in "AB")
-        does = f"in {len(frames)} step{'s' * (len(frames) != 1)} it reads {reads}"
-        self.text = f"{title}, {' x '.join(map(str, size))}: {does}; it stores {len(stored)} elements of C."
-        self.text += f" The darkest is read {most} time{'s' * (most > 1)}."
+        values = {"title": title, "size": " x ".join(map(str, size)), "steps": counted(len(frames), "step")}
+        for name in "AB":
+            values |= {name: len(often[name]), f"reads_{name}": sum(often[name])}
+        self.text = said(TEXT, stored=len(stored), times=counted(most, "time"), **values)
 
     def draw(self, figure: FigureBase, number: int, top: float) -> None:
         """Draw frame `number`, from 0 on, in the figure up to `top`, a share of its height.
@@ -108,19 +117,20 @@ class Film:
         numbers = list(range(count)) if count <= PRINTED else [*range(PRINTED - 1), count - 1]
         M, N, K = self.size
         # Above one frame or two the legend has two lines, and a single frame is wider, so that it fits.
-        legend = self.legend() if len(numbers) == PRINTED else self.legend().replace("; ", ";\n")
+        legend = self.legend(label) if len(numbers) == PRINTED else re.sub("([;；]) ?", "\\1\n", self.legend(label))
         head, width = 0.95 if "\n" in legend else 0.75, 4.6 if len(numbers) == 1 else 3.0  # inches
         height = width * (M + K) / (N + K) + head + 0.35
         figure = Figure(figsize=(width * len(numbers), height))
         for part, number in zip(figure.subfigures(1, len(numbers), squeeze=False)[0], numbers, strict=True):
             self.draw(part, number, top=1 - head / height)
-            part.text(0.03, 1 - (head - 0.27) / height, f"step {number + 1} of {count}", fontsize=11)
+            step = label("step {number} of {count}", number=number + 1, count=count)
+            part.text(0.03, 1 - (head - 0.27) / height, step, fontsize=11)
         figure.text(0.01, 1 - 0.05 / height, legend, va="top")
         return Picture(figure, self.text)
 
-    def legend(self) -> str:
-        """What is shown, and what the number beside a matrix means."""
-        return f"{self.title}; n ×: how often an element was read so far, at most"
+    def legend(self, say: Callable) -> str:
+        """What is shown, and what the number beside a matrix means. `say`: `said` or `label`."""
+        return say("{title}; n ×: how often an element was read so far, at most", title=self.title)
 
     @look
     def frame(self, number: int) -> Picture:
@@ -129,8 +139,8 @@ class Film:
         figure = Figure(figsize=(FRAME, FRAME * (M + K) / (N + K) + 0.5))
         self.draw(figure, number, top=0.9)
         now = Counter(array for array, _ in self.frames[number][1])
-        step = f"step {number + 1} of {len(self.frames)}"
-        return Picture(figure, f"{step} reads {now['A']} cells of A and {now['B']} of B")
+        values = {"number": number + 1, "count": len(self.frames), "A": now["A"], "B": now["B"]}
+        return Picture(figure, said("step {number} of {count} reads {A} cells of A and {B} of B", **values))
 
     def html(self) -> str:
         """The film as plain HTML: every frame, and a slider that shows one at a time, also by the arrow keys.
@@ -148,7 +158,7 @@ class Film:
             IMAGE.format(png=picture.png, text=escape(picture.text), width=0.6 * picture.width, loaded=script)
             for picture, script in zip(pictures, loaded, strict=True)
         ]
-        words = dict(text=escape(said(self.text)), legend=escape(said(self.legend())))
+        words = dict(text=escape(self.text), legend=escape(self.legend(said)))
         return FILM.format(**words, last=len(shown), show=SHOW, images="\n".join(images))
 
     def _repr_mimebundle_(self, include=None, exclude=None):
@@ -157,6 +167,11 @@ class Film:
 
     def __repr__(self):
         return self.text
+
+
+def counted(number: int, what: str) -> tuple:
+    """So many steps or times: the key and values of a sentence."""
+    return f"{{number}} {what}" if number == 1 else f"{{number}} {what}s", {"number": number}
 
 
 class Films:

@@ -2,7 +2,7 @@
 
 from matplotlib.figure import Figure
 
-from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, INK, WRONG, Picture, look, outline, panel, product_axes, tint
+from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, INK, Picture, look, outline, panel, product_axes, tint
 
 SIDE = 4  # elements of a side of each small matrix
 ALL = range(SIDE)
@@ -66,28 +66,3 @@ def picture_add() -> Picture:
     ax.set(xlim=(-0.1, 8.1), ylim=(5.6, -0.1))
     ax.axis("off")
     return Picture(figure, "Threads 0, 1, 2, ... Thread 2 reads x[2] and y[2], adds them, and writes out[2].")
-
-
-@look
-def picture_outside(block: int, outside: tuple, size: int, text: str) -> Picture:
-    """A block's threads in a row, red where they leave x, y or out, above the elements that are there.
-
-    `outside`: for each thread whether it does. `size`: elements of each array. `text`: what is said to those who cannot
-    see it.
-    """
-    threads = len(outside)
-    there = min(max(size - block * threads, 0), threads)
-    figure = Figure(figsize=(8.6, 2.5))
-    title = f"block {block:,}: {sum(outside)} of {threads} threads ask for elements that are not there"
-    figure.text(0.02, 0.88, title)
-    ax = figure.add_axes((0.1, 0.03, 0.89, 0.78))
-    rows = {"threads": [WRONG if one else INK for one in outside]}
-    rows |= {"x": [A_COLOUR] * there, "y": [B_COLOUR] * there, "out": [C_COLOUR] * there}
-    for row, (name, colours) in enumerate(rows.items()):
-        ax.broken_barh([(n, 1) for n in range(len(colours))], (row, 0.7), facecolors=colours, edgecolor="w", lw=0.3)
-        ax.text(-2, row + 0.4, name, ha="right", va="center")
-        if len(colours) < threads:
-            ax.text(there + 2, row + 0.4, f"ends with {name}[{size - 1:,}]", va="center")
-    ax.set(xlim=(0, threads), ylim=(4, 0))
-    ax.axis("off")
-    return Picture(figure, text)

@@ -11,8 +11,6 @@ from .terminal import columns, in_a_notebook, padded
 
 SECONDS = 120  # for what is tried
 FOLDED = '<details{}><summary>{}</summary><pre style="white-space: pre-wrap">{}</pre></details>'
-ON_BOTH = "CUDA and OpenCL kernels run on this machine's {kind}, {device}."
-ON_EACH = "CUDA kernels run on {cuda}, OpenCL kernels on this machine's {kind}, {device}."
 LEFT_OUT = "left out: {fault}. {remedy}"
 FONT = "sudo apt install fonts-wqy-microhei"
 WIDTH = 92  # columns of a line
@@ -184,42 +182,25 @@ def font():
 
 
 def missing(rows: list[dict]) -> list[str]:
-    """What this machine lacks to be ready for class; an empty list where it is ready."""
+    """What this machine lacks to be ready; an empty list where it is ready."""
     return [r["needed"] for r in rows if r["needed"] and not r["used"]]
 
 
-def run_on(rows: list[dict]) -> tuple[str, str, str]:
-    """Where CUDA and OpenCL kernels run, where the machine is ready, and which kind of device the second is."""
+def verdict(rows: list[dict]) -> tuple[str, dict]:
+    """Where kernels run, or what this machine lacks: the key and the values of a sentence."""
+    if lacking := "; ".join(missing(rows)):
+        return "Not ready. Missing: {lacking}. The other lines say what adds it.", {"lacking": lacking}
     opencl = next(r for r in rows if r["used"] and r["what"].startswith("OpenCL "))
     cuda_on = "a GPU" if any(r["used"] and r["what"] == "NVIDIA GPU" for r in rows) else "the PTX machine"
     cuda_on = next((r["found"] for r in rows if r["what"] == "CUDA, natively"), cuda_on)
-    return cuda_on, opencl["found"], opencl["what"].removeprefix("OpenCL ")
-
-
-def verdict(rows: list[dict]) -> tuple[str, dict]:
-    """Whether this machine is ready for class: the key and the values of a sentence."""
-    if lacking := "; ".join(missing(rows)):
-        return "Not ready for class. Missing: {lacking}. The lines above say what adds it.", {"lacking": lacking}
-    cuda_on, opencl_on, _ = run_on(rows)
-    return "Ready for class: NumPy, OpenCL on {opencl}, CUDA on {cuda}.", {"opencl": opencl_on, "cuda": (cuda_on, {})}
-
-
-def where_kernels_run(rows: list[dict]) -> tuple[str, dict]:
-    """Which device kernels of both dialects run on, or what is missing: the key and the values of a sentence."""
-    if lacking := "; ".join(missing(rows)):
-        return "Not ready. Missing: {lacking}. The details say what adds it.", {"lacking": lacking}
-    cuda_on, opencl_on, kind = run_on(rows)
-    values = {"kind": kind, "device": opencl_on}
-    if opencl_on.startswith(cuda_on):
-        return ON_BOTH, values
-    return ON_EACH, values | {"cuda": (cuda_on, {})}
+    values = {"kind": opencl["what"].removeprefix("OpenCL "), "device": opencl["found"], "cuda": (cuda_on, {})}
+    return "Ready: OpenCL kernels run on this machine's {kind}, {device}, CUDA kernels on {cuda}.", values
 
 
 def doctor() -> None:
-    """Say what was found, what was chosen and why, and for each thing missing the command that adds it.
+    """Say where kernels run, what was found, what was chosen and why, and the command that adds what is missing.
 
-    On a terminal the last line says whether the machine is ready for class. In a notebook one line says where kernels
-    run, and the rest is folded below it.
+    The last line says whether the machine is ready. In a notebook that line comes first, and the rest is folded.
     """
     rows = diagnosis()
     if not in_a_notebook():
@@ -227,7 +208,7 @@ def doctor() -> None:
         return
     from IPython.display import display
 
-    key, values = where_kernels_run(rows)
+    key, values = verdict(rows)
     line = language.said(key, **values)
     html = FOLDED.format(" open" if missing(rows) else "", escape(line), escape(shown(rows)))
     display({"text/plain": line, "text/html": html}, raw=True)

@@ -264,7 +264,8 @@ def test_a_picture_that_was_drawn_in_chinese_stays_as_long_as_its_words_do_but_o
 
 def test_what_the_doctor_said_is_in_chinese():
     said = "✓ numpy          2.4.6\n✓ NumPy's BLAS   OpenBLAS\n                 the number to beat\n"
-    said += "✓ OpenCL CPU     a CPU\n✓ Ready for class: NumPy, OpenCL on a CPU, CUDA on the PTX machine.\n"
+    said += "✓ OpenCL CPU     a CPU\n"
+    said += "✓ Ready: OpenCL kernels run on this machine's CPU, a CPU, CUDA kernels on the PTX machine.\n"
     output = V4.new_output("stream", text=said)
     translate.output_in_chinese(output)
     chinese = "✓ numpy          2.4.6\n✓ NumPy 的 BLAS  OpenBLAS\n                 要超过的数\n"

@@ -22,8 +22,7 @@ LONG = "a thread still runs after thousands of steps. Each thread has one elemen
 WHOLE = "out[i] is one number, and here a whole array is stored in it. Take element i of x and of y"
 RIGHT = "{subject} is right: {elements} elements, by {blocks} blocks of {threads} threads."
 NEVER, NOWHERE = "out[{at}] is never written", "it reads numbers, and stores none of them in out"
-ADDS = "what stood in out[{at}] before is in it, and nobody has set that"
-OTHER = "out[{at}] is {given}; the sum of x and y there is {right}"
+OTHER = "out[{at}] is {given}, and the sum of x and y there is {right}; before the kernel ran it was nan"
 
 
 class Sum(Report):
@@ -66,24 +65,20 @@ def watched(job: Job) -> list[Finding]:
 def located(k: Kernel, found: ptx_machine.Finding) -> Finding:
     """What the PTX machine found, at its line of the source; of an access outside an array with its threads."""
     lines = (source_line(k, found.source),) if found.source else ()
-    if found.kind == Kind.OUT_OF_BOUNDS and found.accesses[0].arrays[0] in LAUNCHED.arrays:
+    if found.kind == Kind.OUT_OF_BOUNDS:
         return outside_on_ptx(found, LAUNCHED, lines)
-    said = LONG if found.kind == Kind.HANG else found.message.partition(" at line")[0]
-    return Finding(Kind(found.kind), said, lines)
+    return Finding(Kind(found.kind), LONG if found.kind == Kind.HANG else found.message.partition(" at line")[0], lines)
 
 
 def wrong_sums(run: ptx_machine.Run, right: np.ndarray) -> list[Finding]:
     """The first element of `out` that is not right, and how it came to that."""
     stores, out = run.stores[2], run.arrays[2]
-    wrong = np.flatnonzero(out != right)
     if not stores.any():
         reads = run.executed["global load"]
         return [Finding("nothing arrives", NOWHERE) if reads else Finding(Kind.NOT_YET, f"{NEVER}.", (), {"at": 0})]
-    if not len(wrong):
-        return []
-    values = {"at": f"{wrong[0]:,}", "given": f"{out[wrong[0]]:.4f}", "right": f"{right[wrong[0]]:.4f}"}
-    if not stores[wrong[0]]:
-        return [Finding(Kind.UNWRITTEN, NEVER, (), values)]
-    if np.isnan(out[wrong[0]]):
-        return [Finding("adds to out", ADDS, (), values)]
-    return [Finding("wrong number", OTHER, (), values)]
+    for at in np.flatnonzero(out != right)[:1]:
+        values = {"at": f"{at:,}", "given": f"{out[at]:.4f}", "right": f"{right[at]:.4f}"}
+        return [
+            Finding("wrong number", OTHER, (), values) if stores[at] else Finding(Kind.UNWRITTEN, NEVER, (), values)
+        ]
+    return []

@@ -4,7 +4,6 @@ import ast
 import itertools
 import math
 import re
-from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -148,7 +147,11 @@ WRONG = {
         lambda elements, threads: threads - elements % threads,
         lambda elements, threads: max(threads - elements, -elements % 256),
     ],
-    "numbers_read": [lambda M, N, K: 2 * M**3, lambda M, N, K: 2 * M * N * min(K, 8), lambda M, N, K: M * N * K + K * N],
+    "numbers_read": [
+        lambda M, N, K: 2 * M**3,
+        lambda M, N, K: 2 * M * N * min(K, 8),
+        lambda M, N, K: M * N * K + K * N,
+    ],
     "least_bytes": [
         lambda M, N, K: 4 * (M * K + K * N),
         lambda M, N, K: M * K + K * N + M * N,

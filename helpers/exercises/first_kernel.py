@@ -75,7 +75,7 @@ def wrong_sums(run: ptx_machine.Run, right: np.ndarray) -> list[Finding]:
     stores, out = run.stores[2], run.arrays[2]
     if not stores.any():
         reads = run.executed["global load"]
-        return [Finding("nothing arrives", NOWHERE) if reads else Finding(Kind.NOT_YET, f"{NEVER}.", (), {"at": 0})]
+        return [Finding("nothing arrives", NOWHERE) if reads else Finding(Kind.NOT_YET, "out[0] is never written.")]
     for at in np.flatnonzero(out != right)[:1]:
         values = {"at": f"{at:,}", "given": f"{out[at]:.4f}", "right": f"{right[at]:.4f}"}
         return [

@@ -22,6 +22,7 @@ from .predicted import published_chart as published_chart
 from .rungs import picture_rungs as picture_rungs
 from .sources import show as show
 from .sources import show_changes as show_changes
+from .traced import picture_addresses as picture_addresses
 from .traced import picture_banks as picture_banks
 from .traced import picture_order as picture_order
 from .traced import picture_owners as picture_owners

@@ -139,9 +139,10 @@ def in_chinese(what):
     page = re.fullmatch(r"page (\d\d)(: (?P<parts>.*))?(, more time to write)?", what)
     if not page:
         return OTHER_ROWS[what]
-    path = PAGES[page[1]]
-    names = dict(zip(sections(path), sections(notebooks.FOLDER / "zh_CN" / path.name), strict=True))
-    parts = "；".join(names[part] for part in page["parts"].split("; ")) if page["parts"] else ""
+    path, parts = PAGES[page[1]], ""
+    if page["parts"]:
+        names = dict(zip(sections(path), sections(notebooks.FOLDER / "zh_CN" / path.name), strict=True))
+        parts = "；".join(names[part] for part in page["parts"].split("; "))
     return f"第 {page[1]} 页" + f"：{parts}" * bool(parts) + "，多给一些时间写" * what.endswith("to write")
 
 

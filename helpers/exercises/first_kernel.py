@@ -12,6 +12,7 @@ from ..checking.cuda import refused
 from ..checking.touched import FLOAT, Launched, outside_on_ptx
 from ..launch import Kernel, cuda_kernel
 from ..sandbox import Job, in_child, source_line
+from .answers import Answer
 
 SIZE, BLOCK = 1_000_003, 256  # elements, and threads of a block
 BLOCKS = -(-SIZE // BLOCK)
@@ -20,18 +21,8 @@ LAUNCHED = Launched({name: (name, (SIZE,), FLOAT) for name in NAMES.values()}, (
 STEPS = 2_000  # of blocks side by side
 LONG = "a thread still runs after thousands of steps. Each thread has one element, and one addition to do"
 WHOLE = "out[i] is one number, and here a whole array is stored in it. Take element i of x and of y"
-RIGHT = "{subject} is right: {elements} elements, by {blocks} blocks of {threads} threads."
 NEVER, NOWHERE = "out[{at}] is never written", "it reads numbers, and stores none of them in out"
 OTHER = "out[{at}] is {given}, and the sum of x and y there is {right}; before the kernel ran it was nan"
-
-
-class Sum(Report):
-    """The verdict on a kernel of three arrays."""
-
-    def head(self) -> tuple[str, str, dict]:
-        """As `Report.head`."""
-        values = {"subject": self.subject, "elements": f"{SIZE:,}", "blocks": f"{BLOCKS:,}", "threads": BLOCK}
-        return super().head() if self.findings else ("✓ ", RIGHT, values)
 
 
 def check_add(add: Callable) -> Report:
@@ -42,7 +33,7 @@ def check_add(add: Callable) -> Report:
     k = cuda_kernel(add, like="naive")  # for its source, and its way into a child; its launch is this page's own
     outcome = in_child(k, watched)
     found = outcome.findings if outcome.value is None else outcome.value
-    return Sum(k.function.__name__, tuple(found), k.source)
+    return Answer(k.function.__name__, tuple(found), k.source)
 
 
 def watched(job: Job) -> list[Finding]:

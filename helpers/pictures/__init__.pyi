@@ -26,7 +26,6 @@ from .traced import picture_addresses as picture_addresses
 from .traced import picture_banks as picture_banks
 from .traced import picture_order as picture_order
 from .traced import picture_owners as picture_owners
-from .traced import picture_product as picture_product
 from .traced import picture_program as picture_program
 from .traced import picture_share as picture_share
 from .traced import picture_stages as picture_stages

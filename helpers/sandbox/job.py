@@ -96,7 +96,9 @@ class Pickler(cloudpickle.CloudPickler):
             if ours and getattr(sys.modules.get(module), name, None) is obj:
                 return name
         if is_jitted(obj):
-            return jit_again, (plain_function(obj) or obj.fn, *told_to_jit(obj))
+            function = plain_function(obj) or obj.fn
+            file = function.__code__.co_filename
+            return jit_again, (function, *told_to_jit(obj), file, linecache.getlines(file))
         return super().reducer_override(obj)
 
 
@@ -107,10 +109,11 @@ def built(name: str, kernel: str | Callable, device: str | None, like: str, para
     return k
 
 
-def jit_again(function, options, signatures):
-    """The function under `@cuda.jit`, for the target of the process that unpacks it."""
+def jit_again(function, options, signatures, file, lines):
+    """The function under `@cuda.jit`, for the target of the process that unpacks it, with the lines of its file."""
     from numba import cuda
 
+    linecache.cache[file] = len(lines), None, lines, file  # before: Numba keeps lines where there are some
     return cuda.jit(signatures, **options)(function) if signatures else cuda.jit(function, **options)
 
 

@@ -11,6 +11,8 @@ import pytest
 import translate
 import translation
 
+from helpers.doctor import FOLDED
+
 PATHS = notebooks.notebook_paths()
 TRANSLATED = [path for path in PATHS if (translate.PO / f"{path.stem}.po").exists()]
 by_stem = pytest.mark.parametrize("path", TRANSLATED, ids=lambda path: path.stem)
@@ -270,6 +272,10 @@ def test_what_the_doctor_said_is_in_chinese():
     translate.output_in_chinese(output)
     chinese = "✓ numpy          2.4.6\n✓ NumPy 的 BLAS  OpenBLAS\n                 要超过的数\n"
     assert output.text.startswith(f"{chinese}✓ OpenCL CPU") and "Ready" not in output.text
+    line = said.splitlines()[-1].removeprefix("✓ ")
+    folded = V4.new_output("display_data", {"text/plain": line, "text/html": FOLDED.format("", line, said)})
+    translate.output_in_chinese(folded)
+    assert folded.data["text/html"].count("准备好了") == 2 and "Ready" not in str(folded.data)
 
 
 # -------------------------------------------------------------------------- what differs, and what reads badly

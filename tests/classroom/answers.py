@@ -314,7 +314,7 @@ WRONG = {
     "02.1": {
         "x and y of the size exchanged": ({"get_local_size(0)": "get_local_size(2)",
             "get_local_size(1)": "get_local_size(0)", "size(2)": "size(1)"}, "unwritten"),
-        "the place in the group alone": ({ROW: "get_local_id(0)"}, "race"),
+        "the place in the group alone": ({ROW: "get_local_id(0)"}, "row 4 first"),
         "x and y exchanged": (f"size_t row = {COL};\nsize_t col = {ROW};", "x and y swapped"),
     },
     "02.2": {

@@ -228,7 +228,8 @@ def test_a_new_output_needs_the_tool_and_no_translator(page):
 # ------------------------------------------------------------------------------------------- outputs in Chinese
 
 PNG, DRAWN = "aGVsbG8=", "d29ybGQ="
-ALT = "Element (1, 3) of C stands where row 1 of A meets column 3 of B."
+ALT = "C of 6 x 9 under a grid of 2 x 5 blocks of 4 x 2 elements. Thread numbers run along a row of C first; "
+ALT += "cells marked – lie outside C."
 FILM = '<figure aria-label="step 1 of 3"><img src="data:image/png;base64,{}" alt="step 2 of 3">of A</figure>'
 
 
@@ -241,7 +242,7 @@ def picture(tags=(), png=PNG, alt=ALT):
 def test_the_words_for_a_picture_are_chinese_and_its_pixels_stay():
     output = picture().outputs[0]
     translate.output_in_chinese(output)
-    chinese = "C 的元素 (1, 3) 位于 A 的第 1 行与 B 的第 3 列相交处。"
+    chinese = "C 为 6 x 9，网格有 2 x 5 个线程块，每块 4 x 2 个元素。线程编号先沿 C 的一行走；标 – 的格子在 C 之外。"
     assert output.data["text/plain"] == output.metadata["image/png"]["alt"] == chinese
     assert output.data["text/html"] == FILM.format(PNG).replace("step 1 of 3", "第 1 步，共 3 步").replace(
         "step 2 of 3", "第 2 步，共 3 步"

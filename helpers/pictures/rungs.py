@@ -36,5 +36,6 @@ def picture_rungs() -> Picture:
         axes = product_axes(place, SIDE, SIDE, SIDE, top=0.72, bottom=0.04)
         for ax, mine, colour in zip(axes, cells, (A_COLOUR, B_COLOUR, C_COLOUR), strict=True):
             panel(ax, SIDE, SIDE, dict.fromkeys(mine, colour), "")
-    said = "; ".join(f"{name}: {words}" for name, (words, *_) in RUNGS.items())
-    return Picture(figure, f"The rungs of the ladder, each with a drawing of who reads what. {said}.")
+    what = "; ".join(f"{name}: {language.said(words)}" for name, (words, *_) in RUNGS.items())
+    text = "The rungs of the ladder, each with a drawing of who reads what. {what}."
+    return Picture(figure, language.said(text, what=what))

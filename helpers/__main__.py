@@ -44,7 +44,7 @@ def take_steps(command: Command, name: str) -> None:
 
 
 def doctor(command: Command) -> int:
-    """Say what this machine has, what is used, and what would add the rest; exit status 0 if it is ready for class."""
+    """Say what this machine has, what is used, and what would add the rest; exit status 0 if it is ready."""
     command.given()
     set_language(of_the_user())
     rows = diagnosis()

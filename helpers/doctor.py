@@ -3,12 +3,14 @@
 import json
 import os
 import sys
+from html import escape
 
 from . import devices, drivers, language, needs
 from .packages import remedy_for, version
-from .terminal import columns, padded
+from .terminal import columns, in_a_notebook, padded
 
 SECONDS = 120  # for what is tried
+FOLDED = '<details{}><summary>{}</summary><pre style="white-space: pre-wrap">{}</pre></details>'
 LEFT_OUT = "left out: {fault}. {remedy}"
 FONT = "sudo apt install fonts-wqy-microhei"
 WIDTH = 92  # columns of a line
@@ -180,26 +182,36 @@ def font():
 
 
 def missing(rows: list[dict]) -> list[str]:
-    """What this machine lacks to be ready for class; an empty list where it is ready."""
+    """What this machine lacks to be ready; an empty list where it is ready."""
     return [r["needed"] for r in rows if r["needed"] and not r["used"]]
 
 
 def verdict(rows: list[dict]) -> tuple[str, dict]:
-    """Whether this machine is ready for class: the key and the values of a sentence."""
+    """Where kernels run, or what this machine lacks: the key and the values of a sentence."""
     if lacking := "; ".join(missing(rows)):
-        return "Not ready for class. Missing: {lacking}. The lines above say what adds it.", {"lacking": lacking}
-    opencl_on = next(r["found"] for r in rows if r["used"] and r["what"].startswith("OpenCL "))
+        return "Not ready. Missing: {lacking}. The other lines say what adds it.", {"lacking": lacking}
+    opencl = next(r for r in rows if r["used"] and r["what"].startswith("OpenCL "))
     cuda_on = "a GPU" if any(r["used"] and r["what"] == "NVIDIA GPU" for r in rows) else "the PTX machine"
     cuda_on = next((r["found"] for r in rows if r["what"] == "CUDA, natively"), cuda_on)
-    return "Ready for class: NumPy, OpenCL on {opencl}, CUDA on {cuda}.", {"opencl": opencl_on, "cuda": (cuda_on, {})}
+    values = {"kind": opencl["what"].removeprefix("OpenCL "), "device": opencl["found"], "cuda": (cuda_on, {})}
+    return "Ready: OpenCL kernels run on this machine's {kind}, {device}, CUDA kernels on {cuda}.", values
 
 
 def doctor() -> None:
-    """Print what was found, what was chosen and why, and for each thing missing the command that adds it.
+    """Say where kernels run, what was found, what was chosen and why, and the command that adds what is missing.
 
-    The last line says whether the machine is ready for class.
+    The last line says whether the machine is ready. In a notebook that line comes first, and the rest is folded.
     """
-    print(shown(diagnosis()))
+    rows = diagnosis()
+    if not in_a_notebook():
+        print(shown(rows))
+        return
+    from IPython.display import display
+
+    key, values = verdict(rows)
+    line = language.said(key, **values)
+    html = FOLDED.format(" open" if missing(rows) else "", escape(line), escape(shown(rows)))
+    display({"text/plain": line, "text/html": html}, raw=True)
 
 
 def shown(rows: list[dict]) -> str:

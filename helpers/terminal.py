@@ -1,4 +1,4 @@
-"""What is printed on a terminal, or into a file: signs such as ✓, and columns of Chinese."""
+"""Where one reads, on a terminal, in a file or a notebook: signs such as ✓, and columns of Chinese."""
 
 import contextlib
 import sys
@@ -21,3 +21,11 @@ def columns(text: str) -> int:
 def padded(text: str, width: int) -> str:
     """The text with blanks behind it, so that it takes `width` columns of a screen."""
     return text + " " * (width - columns(text))
+
+
+def in_a_notebook() -> bool:
+    """Whether this process is a Jupyter kernel."""
+    try:
+        return type(get_ipython()).__name__ == "ZMQInteractiveShell"
+    except NameError:
+        return False

@@ -219,12 +219,13 @@ def test_doctors_status_says_whether_a_machine_is_ready(monkeypatch, capsys):
     rows = [doctor.row("OpenCL CPU", "an EPYC", True, "it ran"), doctor.row("CUDA", "none", False, "a remedy")]
     monkeypatch.setattr("helpers.__main__.diagnosis", lambda: rows)
     run(monkeypatch, "doctor")  # no exit: status 0
-    assert "✓ Ready for class: NumPy, OpenCL on an EPYC, CUDA on the PTX machine." in capsys.readouterr().out
+    ready = "✓ Ready: OpenCL kernels run on this machine's CPU, an EPYC, CUDA kernels on the PTX machine."
+    assert ready in " ".join(capsys.readouterr().out.split())
     rows.append(doctor.row("OpenCL device", "none that works", False, "a remedy", "an OpenCL device that works"))
     status, out, _ = fails(monkeypatch, capsys, "doctor")
     assert status == 1
     last = " ".join(out.split("· Not ready")[-1].split())
-    assert "Missing: an OpenCL device that works. The lines above say what adds it." in last
+    assert "Missing: an OpenCL device that works. The other lines say what adds it." in last
 
 
 def python(*command, **environment):

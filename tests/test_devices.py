@@ -350,7 +350,7 @@ def test_doctor_tells_what_is_used_and_why_and_loads_none_of_it():
 def test_what_a_class_needs_and_is_missing_is_named():
     rows = [doctor.row("numpy", "2", True, ""), doctor.row("numba", "0", False, "", "CUDA")]
     assert doctor.missing(rows) == ["CUDA"] and spelled(ENGLISH, *doctor.verdict(rows)).startswith(
-        "Not ready for class. Missing: CUDA."
+        "Not ready. Missing: CUDA."
     )
 
 

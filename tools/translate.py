@@ -38,7 +38,7 @@ from notebooks import (
 from translation import differences, manners
 
 from helpers import language
-from helpers.doctor import row, shown
+from helpers.doctor import FOLDED, row, shown
 from kernel_judge import report
 
 PAGES = FOLDER / "zh_CN"
@@ -164,16 +164,27 @@ def output_in_chinese(output):
     for place, kind in ((output, "text"), (data, "text/plain")):
         if kind in place:
             place[kind] = VERDICT.sub(verdict_in_chinese, place[kind])
-    if "class: NumPy" in output.get("text", ""):
-        rows = []
-        for sign, *texts in ROW.findall(output.text):
-            what, found, why = (" ".join(text.split()) for text in texts)
-            rows.append(row(what, found, sign == "✓", why))
-            sentences = zip(("what", "found", "why"), (what, found, why), strict=True)
-            rows[-1]["sentences"] = {name: (in_chinese(text), {}) for name, text in sentences}
-        language.set_language(language.CHINESE)
-        output.text = shown(rows) + "\n"
-        language.set_language(language.ENGLISH)
+    if "OpenCL kernels run on" in output.get("text", ""):
+        output.text = doctor_in_chinese(output.text) + "\n"
+    if "<summary>Ready" in data.get("text/html", ""):
+        rest = html.unescape(re.search("<pre.*?>(.*)</pre>", data["text/html"], re.DOTALL)[1])
+        data["text/plain"] = in_chinese(data["text/plain"])
+        told = html.escape(data["text/plain"]), html.escape(doctor_in_chinese(rest + "\n"))
+        data["text/html"] = FOLDED.format("", *told)
+
+
+def doctor_in_chinese(text):
+    """What the doctor said, in Chinese."""
+    rows = []
+    for sign, *texts in ROW.findall(text):
+        what, found, why = (" ".join(text.split()) for text in texts)
+        rows.append(row(what, found, sign == "✓", why))
+        sentences = zip(("what", "found", "why"), (what, found, why), strict=True)
+        rows[-1]["sentences"] = {name: (in_chinese(text), {}) for name, text in sentences}
+    language.set_language(language.CHINESE)
+    said = shown(rows)
+    language.set_language(language.ENGLISH)
+    return said
 
 
 def in_chinese_html(found):

@@ -19,9 +19,10 @@ FILTER = '<label class="filter" hidden>{words} <input type="search"></label>'
 PICTURE = re.compile(r"^!\[([^\]]*)\]\(tools/web/ladder_and_page\.png\)$", re.M)
 HOURS = re.compile(r"([\d.]+) (?:hours|小时)")
 TABLE = re.compile(r"^\| (?:page|页) \|.*\n(?:\|.*\n)+", re.M)
+PARTS = ("00", "06"), ("07", "13"), ("14", "18")  # the first and the last page of each part of the course
 WORDS = {
     "en": dict(
-        course="The course",
+        parts=("The ladder", "Seeing and tuning", "Beyond"),
         beside="Beside it",
         glossary="Glossary",
         meet="A term stands under the page where you meet it first. Pages link their first use of a term to here.",
@@ -36,7 +37,7 @@ WORDS = {
         changelog="# Changes\n\nWhat is new in each version of the course.",
     ),
     "zh_CN": dict(
-        course="课程",
+        parts=("阶梯", "看清与调优", "更远处"),
         beside="附录",
         glossary="术语表",
         meet="术语列在第一次出现的那一页下面。那一页上，术语第一次出现的地方链接到这里。",
@@ -94,7 +95,11 @@ def front(language, folder):
     text = re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], text)
     say = WORDS[language]
     listed = [path.stem for path in notebook_paths() if (folder / path.name).exists()]
-    trees = [(say["course"], listed), (say["beside"], [gpu_page.PAGE, "reference", "glossary", *FILES])]
+    trees = [
+        (part, [page for page in listed if first <= page[:2] <= last])
+        for part, (first, last) in zip(say["parts"], PARTS, strict=True)
+    ]
+    trees.append((say["beside"], [gpu_page.PAGE, "reference", "glossary", *FILES]))
     for caption, names in trees:
         text += f"\n```{{toctree}}\n:hidden:\n:caption: {caption}\n\n" + "\n".join(names) + "\n```\n"
     return text

@@ -2,9 +2,9 @@
 
 # {the exercise's page and number: the id of the cell that holds its stub}, a page a line
 EXERCISES = {
-    "00.1": "00-c19",
-    "01.1": "01-c31", "01.2": "01-w2", "01.3": "01-t3",
-    "02.1": "02-c41", "02.2": "e7db0c3e", "02.3": "f473b40a",
+    "00.1": "00-add", "00.2": "00-product", "00.3": "00-idle", "00.4": "00-reads",
+    "01.1": "01-bytes", "01.2": "01-seconds", "01.3": "01-w2", "01.4": "01-t3",
+    "02.1": "02-owners", "02.2": "e7db0c3e", "02.3": "f473b40a",
     "03.0": "03-c15", "03.1": "03-c31", "03.2": "03-block",
     "04.0": "04-stage", "04.1": "04-c31", "04.2": "3914779a", "04.3": "04-fits",
     "05.1": "05-c25", "05.2": "05-c31",
@@ -27,6 +27,6 @@ AS_GIVEN = """
 9c2d8572 979da48d 7c5711a6 49d6c31c cd68163c 9b4be860 67c1e71d cd0ec407 bf76c655 10a2f646 b3055235 47922db3 0e9b1e0a
 bb6825d1 6b0b4f04 9fd62b93 2b378de3 f26b31ec a7fdadc2 93c66174 8d50a254 1ffae709 24c34e83 ed2f5173 dfea5b90 640eb19b
 fe738a36 2515bcde a545a53e 5121ca3e 05140faa 8bb2ebec 9b211f80 7a2b7ff1 c4acde06 9692365a 63ee5792 0c8a6f42 f73e9b20
-43883660 4063d29b c3535ba6 699c49d0 7c80cdf2 f72ca5c7 6dc36a8a 3104206d f96f04d6 3043bff4 cd22ce2a
-1653d1d7 650f09fc 395729ba af0d0d33 34858c24 c302f06b e587040c 6e910598 75e34af4 2c908f80 3fc4ff02
+43883660 4063d29b c3535ba6 699c49d0 7c80cdf2 f72ca5c7 6dc36a8a 3104206d f96f04d6 3043bff4 cd22ce2a 02fc82ae 3bad52fa 69d9a764 b368aa41 b98d7897
+1653d1d7 650f09fc 395729ba af0d0d33 34858c24 c302f06b e587040c 6e910598 75e34af4 2c908f80 3fc4ff02 98d7d153 4901cffd 474bc96d
 """

@@ -20,6 +20,7 @@ from ..launch import Contestant, Kernel, draw
 from ..launch.contestant import Work
 from ..launch.host import contestant
 from ..launch.operands import refuse_beyond_host
+from ..needs import Missing
 
 IDLE_SECONDS = 0.3
 LONG_ENOUGH = 0.5  # seconds of repeats that make a median steady
@@ -29,6 +30,10 @@ NO_SPEED = "not timed, on the PTX machine: {}. It runs on a GPU at speed, or whe
 BATCH_SECONDS = 0.05  # of a GPU's launches that are timed together: beside it what surrounds them does not count
 BATCH = 1000  # launches in it at most: about as many as a GPU's driver lets wait
 MOST = {}  # (device, "flop" or "byte") -> how many a second, the most that this process has seen there
+
+
+class NoSpeed(ValueError, Missing):
+    """A kernel on the PTX machine is not timed; a page's cell then shows what is stored of it."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +106,7 @@ def measure(
     if seconds is not None:
         number("seconds", seconds, DAY)
     if k.untimed:
-        raise ValueError(NO_SPEED.format(k))
+        raise NoSpeed(NO_SPEED.format(k))
     refuse_beyond_host(M, N, K)
     k.refuse(M, N, K)
     k = k.ready(M, N, K)

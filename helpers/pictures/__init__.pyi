@@ -18,13 +18,13 @@ from .many import picture_summa as picture_summa
 from .many import prediction_chart as prediction_chart
 from .predicted import picture_units as picture_units
 from .predicted import published_chart as published_chart
+from .rungs import picture_rungs as picture_rungs
 from .sources import show as show
 from .sources import show_changes as show_changes
 from .traced import picture_addresses as picture_addresses
 from .traced import picture_banks as picture_banks
 from .traced import picture_order as picture_order
 from .traced import picture_owners as picture_owners
-from .traced import picture_product as picture_product
 from .traced import picture_program as picture_program
 from .traced import picture_share as picture_share
 from .traced import picture_stages as picture_stages

@@ -80,7 +80,7 @@ def hollow(bars: list, predictions: list[Prediction]) -> None:
 
 def plain_name(t: Timing) -> str:
     """The contestant as charts call it."""
-    return "NumPy" if t.step == "numpy_matmul" else t.label
+    return "NumPy" if t.step in ("numpy_matmul", "matmul") else t.label
 
 
 def spell_rate(gflops: float) -> str:

@@ -34,7 +34,6 @@ from .drawing import (
 )
 
 # What is said to those who cannot see a picture.
-MEETS = "Element ({row}, {col}) of C stands where row {row} of A meets column {col} of B."
 PROGRAM = (
     "Program ({x}, {y}) owns the {BM} x {BN} tile of C from element ({row}, {col}) on. In round {round} of {rounds} it "
     "multiplies a {BM} x {BK} tile of A and a {BK} x {BN} tile of B. What lies outside a matrix is masked."
@@ -62,18 +61,6 @@ ORDER = (
     "waits {times}."
 )
 WAIT = 4  # boxes wide: a wait in picture_order
-
-
-@look
-def picture_product() -> Picture:
-    """One element of C (4, 5), and the row of A and the column of B that make it."""
-    (M, N, K), (row, col) = (4, 5, 3), (1, 3)
-    figure = Figure(figsize=(5.2, 4.4))
-    a, b, c = product_axes(figure, M, N, K)
-    panel(a, M, K, {(row, k): A_COLOUR for k in range(K)}, f"A ({M} x {K})", A_COLOUR)
-    panel(b, K, N, {(k, col): B_COLOUR for k in range(K)}, f"B ({K} x {N})", B_COLOUR)
-    panel(c, M, N, {(row, col): C_COLOUR}, f"C ({M} x {N})", C_COLOUR)
-    return Picture(figure, said(MEETS, row=row, col=col))
 
 
 @look

@@ -9,6 +9,8 @@ from contextlib import AbstractContextManager
 
 from tqdm import tqdm
 
+from ..terminal import in_a_notebook
+
 PATIENCE = 2  # seconds without a bar
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
@@ -58,11 +60,3 @@ def new_bar(total):
     bar = widget(total=total, leave=False, display=False, bar_format="{desc}{bar}")
     reference = {"version_major": 2, "version_minor": 0, "model_id": bar.container.model_id}
     return bar, display({WIDGET: reference}, raw=True, display_id=True)
-
-
-def in_a_notebook() -> bool:
-    """Whether this process is a Jupyter kernel."""
-    try:
-        return type(get_ipython()).__name__ == "ZMQInteractiveShell"
-    except NameError:
-        return False

@@ -4,9 +4,8 @@ Each is a text that takes the place of the solution, or edits of it, {old: new}.
 on it has to say.
 """
 
-ROW = "row = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x"
-COL = "col = cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y"
-MY_ROW = "row = get_group_id(0) * get_local_size(0) + get_local_id(0)"
+ROW = "get_group_id(0) * get_local_size(0) + get_local_id(0)"
+COL = "get_group_id(1) * get_local_size(1) + get_local_id(1)"
 STAGES_A = "As[ty, tx] = A[row, k0 + tx] if row < M and k0 + tx < K else float32(0)\n"
 STAGES_B = "Bs[ty, tx] = B[k0 + ty, col] if k0 + ty < K and col < N else float32(0)\n"
 STAGED_A = "As[ty][tx] = (row < M && k0 + tx < K) ? A[row * K + k0 + tx] : 0.0f;\n"
@@ -23,7 +22,7 @@ TURNED = "As[tx, ty] = A[row, k0 + tx] if row < M and k0 + tx < K else float32(0
 WITHIN = "bool((np.abs(C - exact) <= bound(A, B)).all())"
 
 RIGHT = {
-    "01.2": {
+    "01.3": {
         "the first one thrown away": {
             "    submit()\n    wait()\n    times = []": "    times = []",
             "np.median(times)": "np.median(times[1:])",
@@ -33,35 +32,13 @@ RIGHT = {
             "range(9)": "range(5)",
         },
     },
-    "01.3": {
+    "01.4": {
         "row by row": {WITHIN: "all((np.abs(c - e) <= b).all() for c, e, b in zip(C, exact, bound(A, B)))"},
         "their ratio": {WITHIN: "(np.abs(C - exact) / bound(A, B)).max() <= 1"},
     },
     "02.1": {
-        "by what it leaves out, and in strides of the grid": '''
-@cuda.jit
-def my_naive(A, B, C):
-    """The naive kernel, with neither cuda.grid(2) nor a guard."""
-    row = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
-    while row < C.shape[0]:
-        col = cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y
-        while col < C.shape[1]:
-            acc = float32(0)
-            for k in range(A.shape[1]):
-                acc += A[row, k] * B[k, col]
-            C[row, col] = acc
-            col += cuda.gridDim.y * cuda.blockDim.y
-        row += cuda.gridDim.x * cuda.blockDim.x
-''',
-        "backwards, with a function of its own": {
-            "@cuda.jit\ndef": "@cuda.jit(device=True)\ndef number(block, width, thread):\n"
-            "    return block * width + thread\n\n\n@cuda.jit\ndef",
-            ROW: "row = number(cuda.blockIdx.x, cuda.blockDim.x, cuda.threadIdx.x)",
-            COL: "col = number(cuda.blockIdx.y, cuda.blockDim.y, cuda.threadIdx.y)",
-            "float32(0), 0": "float32(0), A.shape[1]",
-            "while k < A.shape[1]:": "while k > 0:\n            k -= 1",
-            "            k += 1\n": "",
-        },
+        "its own word for it": {ROW: "get_global_id(0)", COL: "get_global_id(1)"},
+        "from the other end": {ROW: f"get_global_size(0) - 1 - ({ROW})"},
     },
     "02.2": {
         "pointers": """
@@ -75,7 +52,7 @@ if (i < M && j < N) {
 }
 """,
         "while, and two guards": {
-            "if (row < M && col < N) {": "if (row < M) if (col < N) {",
+            "if (row >= M || col >= N) return;": "if (row >= M) return;\nif (col >= N) return;",
             "for (int k = 0; k < K; k++)": "int k = -1; while (++k < K)",
         },
     },
@@ -294,44 +271,40 @@ def mine(A, B, C, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
 }
 
 ALL_OF_C = """
-@cuda.jit
-def my_naive(A, B, C):
-    for row in range(C.shape[0]):
-        for col in range(C.shape[1]):
-            acc = float32(0)
-            for k in range(A.shape[1]):
-                acc += A[row, k] * B[k, col]
-            C[row, col] = acc
+for (int row = 0; row < M; row++)
+    for (int col = get_global_id(1); col < N; col += get_global_size(1)) {
+        float acc = 0.0f;
+        for (int k = 0; k < K; k++) acc += A[row * K + k] * B[k * N + col];
+        if (row == get_global_id(0)) C[row * N + col] = acc;
+    }
 """
 
 # The first of each is what `make test` tries: the judges' own rules are in tests/exercises.
 WRONG = {
-    "01.2": {
-        "does not wait for the warm-up": ({"    submit()\n    wait()": "    submit()"},
-            "launch 1 has not ended when launch 2"),
-        "waits after the clock": ({"        wait()\n": "", "clock() - start)": "clock() - start)\n        wait()"},
-            "the clock is read before the launch has ended"),
-        "the mean, with the first": ({"    submit()\n    wait()\n    times": "    times", "np.median": "np.mean"},
-            "of its 9 launches, without the first, the median is"),
-        "launches nothing": ({"        submit()\n": "", "    submit()\n": ""}, "has launched nothing"),
-    },
     "01.3": {
+        "does not wait for the warm-up": ({"    submit()\n    wait()": "    submit()"},
+            "✗ It waits"),
+        "waits after the clock": ({"        wait()\n": "", "clock() - start)": "clock() - start)\n        wait()"},
+            "✗ It waits"),
+        "the mean, with the first": ({"    submit()\n    wait()\n    times": "    times", "np.median": "np.mean"},
+            "✗ It returns their median"),
+        "launches nothing": ({"        submit()\n": "", "    submit()\n": ""}, "✗ It times three"),
+    },
+    "01.4": {
         "the greatest of both": ({"B)).all()": "B).max()).all()"}, "✗ a small row, too low"),
         "not too high": ({"np.abs(C - exact)": "(C - exact)"}, "✗ a small row, too low"),
         "one u": ({"bound(A, B)": "2.0**-24 * (np.abs(A) @ np.abs(B)) / 1e3"}, "✗ A @ B"),
     },
     "02.1": {
-        "blockDim's x and y exchanged": ({"cuda.blockDim.x +": "cuda.blockDim.Y +",
-            "cuda.blockDim.y +": "cuda.blockDim.x +", "Dim.Y": "Dim.y"}, "C[4, 0] is stored by 2 threads"),
-        "all of C by every thread": (ALL_OF_C, "stored by"),
-        "cuda.grid, which is not allowed": ({ROW: "row, col = cuda.grid(2)", COL: ""}, "cuda.grid"),
-        "stores nothing": ({"        C[row, col] = acc": "        acc += 0"}, "nothing arrives"),
+        "x and y of the size exchanged": ({"get_local_size(0)": "get_local_size(2)",
+            "get_local_size(1)": "get_local_size(0)", "size(2)": "size(1)"}, "unwritten"),
+        "the place in the group alone": ({ROW: "get_local_id(0)"}, "row 4 first"),
+        "x and y exchanged": (f"size_t row = {COL};\nsize_t col = {ROW};", "x and y swapped"),
     },
     "02.2": {
-        "x and y of the size exchanged": ({"get_local_size(0)": "get_local_size(2)",
-            "get_local_size(1)": "get_local_size(0)", "size(2)": "size(1)"}, "C[4, 0] is stored by 2 threads"),
+        "all of a column by every thread": (ALL_OF_C, "from global memory"),
         "a comma index": ({"A[row * K + k]": "A[row, k]"}, "A[row, k]"),
-        "get_global_id, which is not allowed": ({MY_ROW: "row = get_global_id(0)"}, "get_global_id"),
+        "stores nothing": ({"C[row * N + col] = acc;": "acc += 0;"}, "nothing arrives"),
     },
     "02.3": {
         "no copy back": ({"    cl.enqueue_copy(queue, C, d_C)\n": ""}, "must be copied back"),

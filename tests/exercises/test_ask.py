@@ -4,7 +4,6 @@ import ast
 import itertools
 import math
 import re
-from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
@@ -72,8 +71,10 @@ def digits_by_halving(share):
 
 
 RIGHT = {
-    "multiply_adds": [lambda M, N, K: sum(1 for _ in itertools.product(range(M), range(N), range(K)))],
-    "size_at_the_ridge": [lambda ridge: np.float64(ridge) / (2 / 12)],
+    "idle_threads": [lambda elements, threads: -elements % threads],
+    "numbers_read": [lambda M, N, K: sum(2 for _ in itertools.product(range(M), range(N), range(K)))],
+    "least_bytes": [lambda M, N, K: np.float64(M * (K + N) + K * N) * 4],
+    "shortest_seconds": [lambda flop, moved, flop_rate, byte_rate: sorted([moved / byte_rate, flop / flop_rate])[1]],
     "sectors_touched": [
         lambda stride: len({byte // 32 for i in range(32) for byte in range(4 * i * stride, 4 * i * stride + 4)})
     ],
@@ -143,11 +144,25 @@ def seconds(flop=lambda M, N, K: 2 * M * N * K, numbers=lambda M, N, K: M * K + 
 
 
 WRONG = {
-    "multiply_adds": [lambda M, N, K: M**3, lambda M, N, K: M * N * min(K, 7), lambda M, N, K: M * N * max(M, N, K)],
-    "size_at_the_ridge": [
-        lambda ridge: 6 * int(ridge),
-        lambda ridge: Decimal("NaN"),
-        lambda ridge: min(6 * ridge, 1024),
+    "idle_threads": [
+        lambda elements, threads: elements % threads,
+        lambda elements, threads: threads - elements % threads,
+        lambda elements, threads: max(threads - elements, -elements % 256),
+    ],
+    "numbers_read": [
+        lambda M, N, K: 2 * M**3,
+        lambda M, N, K: 2 * M * N * min(K, 8),
+        lambda M, N, K: M * N * K + K * N,
+    ],
+    "least_bytes": [
+        lambda M, N, K: 4 * (M * K + K * N),
+        lambda M, N, K: M * K + K * N + M * N,
+        lambda M, N, K: 8 * M * N * K,
+    ],
+    "shortest_seconds": [
+        lambda flop, moved, flop_rate, byte_rate: flop / flop_rate + moved / byte_rate,
+        lambda flop, moved, flop_rate, byte_rate: min(flop / flop_rate, moved / byte_rate),
+        lambda flop, moved, flop_rate, byte_rate: max(flop_rate / flop, byte_rate / moved),
     ],
     "sectors_touched": [
         lambda stride: {0: 1, 1: 4, 2: 8, 4: 16}.get(stride, 32),

@@ -91,15 +91,6 @@ def test_a_program_its_tiles_and_what_is_masked_of_them(drawn):
     assert "Program (1, 1) owns the 3 x 4 tile of C from element (3, 4) on. In round 2 of 3" in picture.text
 
 
-def test_an_element_its_row_and_its_column(drawn):
-    pictures.picture_product()
-    a, b, c = drawn[0].axes
-    assert cells(a) == matrix(4, 3, {(1, 0): A, (1, 1): A, (1, 2): A})
-    assert cells(b) == matrix(3, 5, {(0, 3): B, (1, 3): B, (2, 3): B})
-    assert cells(c) == matrix(4, 5, {(1, 3): C})
-    assert [ax.get_title() for ax in (a, b, c)] == ["A (4 x 3)", "B (3 x 5)", "C (4 x 5)"]
-
-
 @pytest.mark.parametrize(
     "step, number, down, across, title",
     [

@@ -44,7 +44,8 @@ ALL = {
     "film": lambda build: film(build("tiled", TILE=4), 5, 9, 7).strip(),
     "order of wide loads": lambda build: pictures.picture_order(build("vectorized", **FOURS), 8, 8, 24),
     "order": lambda build: pictures.picture_order(build("prefetched", **FOURS | dict(BM=16, WM=8, WN=8)), 8, 8, 24),
-    "product": lambda _: pictures.picture_product(),
+    "program": lambda _: pictures.picture_program(4, 6, 8, 1, 1, 8, x=3, y=1),
+    "rungs": lambda _: pictures.picture_rungs(),
     "banks": lambda _: pictures.picture_banks(64),
     "fragments": lambda _: pictures.picture_fragments(31),
     "landscape": lambda _: pictures.picture_landscape(

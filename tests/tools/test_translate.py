@@ -12,6 +12,8 @@ import pytest
 import translate
 import translation
 
+from helpers.doctor import FOLDED
+
 PATHS = notebooks.notebook_paths()
 TRANSLATED = [path for path in PATHS if (translate.PO / f"{path.stem}.po").exists()]
 by_stem = pytest.mark.parametrize("path", TRANSLATED, ids=lambda path: path.stem)
@@ -227,7 +229,8 @@ def test_a_new_output_needs_the_tool_and_no_translator(page):
 # ------------------------------------------------------------------------------------------- outputs in Chinese
 
 PNG, DRAWN = "aGVsbG8=", "d29ybGQ="
-ALT = "Element (1, 3) of C stands where row 1 of A meets column 3 of B."
+ALT = "C of 6 x 9 under a grid of 2 x 5 blocks of 4 x 2 elements. Thread numbers run along a row of C first; "
+ALT += "cells marked – lie outside C."
 FILM = '<figure aria-label="step 1 of 3"><img src="data:image/png;base64,{}" alt="step 2 of 3">of A</figure>'
 
 
@@ -240,7 +243,7 @@ def picture(png=PNG, alt=ALT):
 def test_the_words_for_a_picture_are_chinese_and_its_pixels_stay():
     output = picture().outputs[0]
     translate.output_in_chinese(output)
-    chinese = "C 的元素 (1, 3) 位于 A 的第 1 行与 B 的第 3 列相交处。"
+    chinese = "C 为 6 x 9，网格有 2 x 5 个线程块，每块 4 x 2 个元素。线程编号先沿 C 的一行走；标 – 的格子在 C 之外。"
     assert output.data["text/plain"] == output.metadata["image/png"]["alt"] == chinese
     assert output.data["text/html"] == FILM.format(PNG).replace("step 1 of 3", "第 1 步，共 3 步").replace(
         "step 2 of 3", "第 2 步，共 3 步"
@@ -268,11 +271,16 @@ def test_a_picture_that_was_drawn_in_chinese_stays_as_long_as_the_english_one_sa
 
 def test_what_the_doctor_said_is_in_chinese():
     said = "✓ numpy          2.4.6\n✓ NumPy's BLAS   OpenBLAS\n                 the number to beat\n"
-    said += "✓ OpenCL CPU     a CPU\n✓ Ready for class: NumPy, OpenCL on a CPU, CUDA on the PTX machine.\n"
+    said += "✓ OpenCL CPU     a CPU\n"
+    said += "✓ Ready: OpenCL kernels run on this machine's CPU, a CPU, CUDA kernels on the PTX machine.\n"
     output = V4.new_output("stream", text=said)
     translate.output_in_chinese(output)
     chinese = "✓ numpy          2.4.6\n✓ NumPy 的 BLAS  OpenBLAS\n                 要超过的数\n"
     assert output.text.startswith(f"{chinese}✓ OpenCL CPU") and "Ready" not in output.text
+    line = said.splitlines()[-1].removeprefix("✓ ")
+    folded = V4.new_output("display_data", {"text/plain": line, "text/html": FOLDED.format("", line, said)})
+    translate.output_in_chinese(folded)
+    assert folded.data["text/html"].count("准备好了") == 2 and "Ready" not in str(folded.data)
 
 
 # -------------------------------------------------------------------------- what differs, and what reads badly

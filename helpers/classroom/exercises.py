@@ -7,7 +7,7 @@ EXERCISES = {
     "02.1": "02-c41", "02.2": "e7db0c3e", "02.3": "f473b40a",
     "03.0": "03-c15", "03.1": "03-c31", "03.2": "31110eee",
     "04.1": "04-c31", "04.2": "e96a363e", "04.3": "3914779a",
-    "05.1": "05-c25", "05.2": "05-c31",
+    "05.1": "05-target", "05.2": "05-column", "05.3": "05-c31",
     "06.1": "06-c31", "06.2": "06-c35",
     "07.1": "07-c25", "07.2": "07-c40", "07.3": "07-c29",
     "08.1": "08-c24", "08.2": "08-c28", "08.3": "08-c37",
@@ -25,7 +25,6 @@ EXERCISES = {
 # {an exercise whose stub begins with an answer that does not do: a part of that answer}
 GIVEN = {
     "04.1": "for k in range(0, TPB * cuda.gridDim.x, TPB):",
-    "05.1": "dict(BM=64, BN=64, TM=16)",
     "07.2": "for r in range(ty, BM, THREADS_Y):",
     "07.3": "TM, TN = 8, 8",
     "09.2": "As[ty, tx] = A[row, k0 + tx]",

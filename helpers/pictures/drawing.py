@@ -62,6 +62,12 @@ class Picture:
         self.png, self.text = encoded(Image.open(drawn)), language.said(text)
         self.width = round(figure.get_figwidth() * PIXELS)
 
+    def webp(self) -> str:
+        """The same as WebP in base 64, for HTML: half as large, and browsers show it."""
+        smaller = io.BytesIO()
+        Image.open(io.BytesIO(base64.b64decode(self.png))).save(smaller, "webp", lossless=True)
+        return base64.b64encode(smaller.getvalue()).decode()
+
     def _repr_mimebundle_(self, include=None, exclude=None):
         data = {"image/png": self.png, "text/plain": self.text}
         return data, {"image/png": {"width": self.width, "alt": self.text}}

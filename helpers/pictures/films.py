@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure, FigureBase
 
 from ..instruments import cells, trace
+from ..instruments.accesses import turns
 from ..language import said
 from ..launch import Kernel
 from ..sandbox import ProgressBar
@@ -38,48 +39,59 @@ FILM = """<figure aria-label="{text}" style="margin: 0">
 style="display: block; width: 100%" oninput="{show}"></label>
 {images}
 </figure>"""
-IMAGE = '<img src="data:image/png;base64,{png}" alt="{text}" style="display: inline; width: {width:.0f}px"{loaded}>'
+IMAGE = '<img src="data:image/webp;base64,{webp}" alt="{text}" style="display: inline; width: {width:.0f}px"{loaded}>'
 
 
 PLACE = f'<div style="flex: 1 1 300px; max-width: {FRAME * PIXELS:.0f}px">{{}}</div>'
 ROW = f'<div style="display: flex; flex-wrap: wrap; gap: 16px">{PLACE}{PLACE}</div>'
 
 
-def film(k: Kernel, M: int, N: int, K: int, beside: Kernel | None = None) -> "Film | Films":
+def film(
+    k: Kernel, M: int, N: int, K: int, beside: Kernel | None = None, memory: str = "global"
+) -> "Film | Films":
     """Show what the first block of a kernel reads from A and B in global memory, step by step. Returns a `Film`.
 
     A step is one round of the loop over k, or, in a kernel with barriers, what lies between two of them. An element is
     darker the more often it was read so far; what is read in this step is outlined. C has its colour in the last step,
     after which it is stored. The kernel may be of either dialect. `beside`: another one, whose film stands beside; then
-    it returns `Films`. Raises ValueError for sizes that would take minutes, and for a kernel that reads nothing.
+    it returns `Films`. `memory`: "global", or "shared" for what is read of the tiles As and Bs; there a step is as much
+    as a thread reads for one k. Raises ValueError for sizes that would take minutes, and for a kernel that reads
+    nothing there.
     """
     if beside is not None:
-        return Films(film(k, M, N, K), film(beside, M, N, K))
+        return Films(film(k, M, N, K, memory=memory), film(beside, M, N, K, memory=memory))
     run = trace(k, M, N, K)
-    mine = run.where(memory="global", block=(0, 0, 0))
-    reads, stores = mine[~mine["writes"]], mine[mine["writes"]]
+    reads = run.where(memory=memory, block=(0, 0, 0), writes=False)
     if not len(reads):
         raise ValueError(f"{k} reads nothing at {M} x {N} x {K}; let it compute first.")
-    when = reads["phase" if run.has_barriers else "round"]
+    when, names = reads["phase" if run.has_barriers else "round"], ("A", "B")
+    if memory == "shared":
+        names, depth, nth = ("As", "Bs"), run.shapes["Bs"][0], turns(when, reads["thread"])
+        when = when * depth + nth * depth // (nth.max() + 1)
     frames = []
     for step in np.unique(when):
         read = reads[when == step]
         places = zip(read["array"].tolist(), read["index"].tolist(), strict=True)
         frames.append(Counter((array, divmod(index, run.shapes[array][1])) for array, index in places))
-    return Film(f"{k.step}, block (0, 0)", (M, N, K), frames, set(cells(stores, N)))
+    (rows, depth), (_, columns) = (run.shapes[name] for name in names)
+    stores = run.where(array="C", block=(0, 0, 0), writes=True)
+    return Film(f"{k.step}, block (0, 0)", (rows, columns, depth), frames, set(cells(stores, N)), names)
 
 
 class Film:
-    """Frames, each a Counter of reads by (array, cell), and the cells of C that are stored in the end."""
+    """Frames, each a Counter of reads by (array, cell), and the cells of C that are stored in the end.
 
-    def __init__(self, title: str, size: tuple[int, int, int], frames: list, stored: set):
-        self.title, self.size, self.stored = title, size, stored
+    `names`: of what stands in the place of A and of B.
+    """
+
+    def __init__(self, title: str, size: tuple[int, int, int], frames: list, stored: set, names: tuple = ("A", "B")):
+        self.title, self.size, self.stored, self.names = title, size, stored, names
         self.frames = list(zip(accumulate(frames), frames, strict=True))  # so far, and now
         total = self.frames[-1][0]
         most = max(total.values())
         self.full = max(most, FULL)
-        often = {name: [n for (array, _), n in total.items() if array == name] for name in "AB"}
-        reads = " and ".join(f"{len(often[name])} elements of {name}, {sum(often[name])} reads" for name in "AB")
+        often = {name: [n for (array, _), n in total.items() if array == name] for name in names}
+        reads = " and ".join(f"{len(often[name])} elements of {name}, {sum(often[name])} reads" for name in names)
         does = f"in {len(frames)} step{'s' * (len(frames) != 1)} it reads {reads}"
         self.text = f"{title}, {' x '.join(map(str, size))}: {does}; it stores {len(stored)} elements of C."
         self.text += f" The darkest is read {most} time{'s' * (most > 1)}."
@@ -93,7 +105,8 @@ class Film:
         M, N, K = self.size
         so_far, now = self.frames[number]
         a, b, c = product_axes(figure, M, N, K, top, bottom=0.02)
-        for ax, name, rows, columns, colour in ((a, "A", M, K, A_COLOUR), (b, "B", K, N, B_COLOUR)):
+        sides = (a, M, K, A_COLOUR), (b, K, N, B_COLOUR)
+        for name, (ax, rows, columns, colour) in zip(self.names, sides, strict=True):
             often = {cell: n for (array, cell), n in so_far.items() if array == name}
             colours = {cell: tint(colour, 0.25 + 0.75 * n / self.full) for cell, n in often.items()}
             panel(ax, rows, columns, colours, f"{name}, {max(often.values(), default=0)} ×", colour)
@@ -128,9 +141,9 @@ class Film:
         M, N, K = self.size
         figure = Figure(figsize=(FRAME, FRAME * (M + K) / (N + K) + 0.5))
         self.draw(figure, number, top=0.9)
-        now = Counter(array for array, _ in self.frames[number][1])
+        now, (a, b) = Counter(array for array, _ in self.frames[number][1]), self.names
         step = f"step {number + 1} of {len(self.frames)}"
-        return Picture(figure, f"{step} reads {now['A']} cells of A and {now['B']} of B")
+        return Picture(figure, f"{step} reads {now[a]} cells of {a} and {now[b]} of {b}")
 
     def html(self) -> str:
         """The film as plain HTML: every frame, and a slider that shows one at a time, also by the arrow keys.
@@ -145,7 +158,7 @@ class Film:
                 pictures.append(self.frame(number))
         loaded = ["" for _ in pictures[1:]] + [f' onload="{LOADED}"']  # with the last of them the film is whole
         images = [
-            IMAGE.format(png=picture.png, text=escape(picture.text), width=0.6 * picture.width, loaded=script)
+            IMAGE.format(webp=picture.webp(), text=escape(picture.text), width=0.6 * picture.width, loaded=script)
             for picture, script in zip(pictures, loaded, strict=True)
         ]
         words = dict(text=escape(said(self.text)), legend=escape(said(self.legend())))

@@ -137,15 +137,21 @@ C[row * N + col] = acc;
         },
     },
     "05.2": {
+        "backwards, by pointers": {
+            "int k = 0; k < BK; k++": "int k = BK - 1; k >= 0; k--",
+            "const float b_reg = Bs[k][tx];": "const float b_reg = *(&Bs[0][0] + k * BN + tx);",
+            "acc[i] += As[ty + i * THREADS_Y][k] * b_reg": "acc[TM - 1 - i] += (&As[ty + (TM - 1 - i) * THREADS_Y][0])[k] * b_reg",
+        },
+    },
+    "05.3": {
         "for": {
             "k = 0\nwhile k < BK:": "for k in range(BK):",
             "acc[i] += As[ty + i * THREADS_Y, k]": "acc[i] = acc[i] + As[i * THREADS_Y + ty, k]",
             "    k += 1\n": "",
         },
-        "backwards": {
-            "k = 0\nwhile k < BK:": "for k in range(BK - 1, -1, -1):",
-            "range(TM)": "range(TM - 1, -1, -1)",
-            "    k += 1\n": "",
+        "a barrier more, rows of a tile one after the other": {
+            "for i in range(0, BM * BK, THREADS):\n    q = thread + uint32(i)": "cuda.syncthreads()\n"
+            "for q in range(thread, BM * BK, THREADS):",
         },
     },
     "06.2": {
@@ -411,8 +417,13 @@ k0 += TILE
         "another acc": ({"for (int k =": "float acc = 0;\nfor (int k ="}, "nothing arrives"),
     },
     "05.2": {
-        "a sum too few": ({"range(TM)": "range(TM - 1)"}, "loops over a thread's own elements"),
+        "a sum too few": ({"i < TM": "i < TM - 1"}, "loops over a thread's own elements"),
         "one sum for all rows": ({"acc[i]": "acc[0]"}, "wrong numbers"),
+    },
+    "05.3": {
+        "no barrier": ({"cuda.syncthreads()\n": ""}, "race"),
+        "the tile of A as wide as that of B": ({"q // BK, q % BK": "q // BN, q % BN"}, "out of bounds"),
+        "each thread one number": ({"q = thread + uint32(i)": "q = thread"}, "uninitialised"),
     },
     "06.2": {
         "one loop for both lists": (

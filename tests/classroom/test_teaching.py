@@ -67,7 +67,7 @@ def test_the_list_of_exercises_is_as_it_is_made():
 
 
 PATHS = re.compile(r"^### (.+?), (\d+) minutes\n(.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL)
-WRITING = ("Your turn", "A bug hunt", "Now you: make the swap")  # sections in which students write
+WRITING = ("Your turn", "A bug hunt", "Now you: make the swap", "Now you: a column", "Now you: a patch")  # sections in which students write
 TIMETABLES = PATHS.findall((TEACHING / "README.md").read_text(encoding="utf-8"))
 
 

@@ -225,7 +225,7 @@ def tiles_of(k, thread):
         writers[name] = dict(zip(cells(written, width), written["thread"].tolist(), strict=True))
         read[name] = set(cells(run.where(array=name, thread=number, writes=False), width))
     rows_owned = {row for (row, _), writer in writers["C"].items() if writer == number}
-    if {row for row, _ in read["As"]} != {col for _, col in read["As"]} == rows_owned:  # transposed: as it stands in A
+    if run.shapes["As"] != (rows, depth) and {row for row, _ in read["As"]} != rows_owned:  # transposed: as it is in A
         read["As"] = {cell[::-1] for cell in read["As"]}
         writers["As"] = {cell[::-1]: writer for cell, writer in writers["As"].items()}
     return {name: read[name] for name in ("As", "Bs")}, writers, number

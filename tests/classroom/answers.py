@@ -155,13 +155,20 @@ C[row * N + col] = acc;
         },
     },
     "06.2": {
-        "while": {
-            "for k in range(BK):": "k = 0\nwhile k < BK:",
-            "a_reg[i] * b_reg[j]\n": "a_reg[i] * b_reg[j]\n    k += 1\n",
-        },
+        "for": {"k = 0\nwhile k < BK:": "for k in range(BK):", "    k += 1\n": ""},
         "backwards": {
-            "range(BK)": "range(BK - 1, -1, -1)",
+            "k = 0\nwhile k < BK:": "for k in range(BK - 1, -1, -1):",
+            "    k += 1\n": "",
             SUMS_2D: "for n in range(TM * TN):\n        acc[n // TN, n % TN] += a_reg[n // TN] * b_reg[n % TN]",
+        },
+    },
+    "06.4": {
+        "no list for A": {
+            "float a_reg[TM], b_reg[TN]": "float b_reg[TN]",
+            "    for (int i = 0; i < TM; i++) a_reg[i] = As[ty + i * THREADS_Y][k];\n": "",
+            "        for (int j = 0; j < TN; j++)\n            acc[i][j] += a_reg[i] * b_reg[j];": "    {\n"
+            "        const float a = As[ty + i * THREADS_Y][k];\n"
+            "        for (int j = 0; j < TN; j++) acc[i][j] = fma(a, b_reg[j], acc[i][j]);\n    }",
         },
     },
     "09.1": {
@@ -431,6 +438,10 @@ k0 += TILE
             "one of these local arrays",
         ),
         "columns beside each other": ({"tx + j * THREADS_X": "tx * TN + j"}, "wrong column"),
+    },
+    "06.4": {
+        "lists mixed up": ({"a_reg[i] * b_reg[j]": "a_reg[j] * b_reg[i]"}, "out of bounds"),
+        "its own sums": ({"float a_reg": "float acc[TM][TN], a_reg"}, "nothing arrives"),
     },
     "09.1": {
         "one round": ({"k += 4": "k += BK"}, "products are missing"),

@@ -83,6 +83,7 @@ RIGHT = {
     "shared_words": [lambda WM, WN, held: Fraction(WM + WN, WM * WN * held)],
     "wide_requests": [lambda M, N, K, BM, BN, size: (M // BM) * (N // BN) * (K * BM + K * BN) * size / 16 / 32],
     "reads_for_a_product": [lambda TM: 1 + Fraction(1, TM)],
+    "reads_of_a_patch": [lambda TM, TN: 1 / TM + 1 / TN],
     "largest_side": [side_by_counting],
     "blocks_by_registers": [lambda registers, warps: 256 // (ceil_div(registers, 8) * warps)],
     "busiest": [lambda f, r, i, fl, ll: np.max([np.float64(32 * f) / fl, 32 * r / ll, i / 4])],
@@ -182,6 +183,11 @@ WRONG = {
         lambda TM: 2,  # as before
         lambda TM: TM + 1,
         lambda TM: 2 / TM,
+    ],
+    "reads_of_a_patch": [
+        lambda TM, TN: (TM + TN) / 64,
+        lambda TM, TN: 2 / max(TM, TN),
+        lambda TM, TN: (TM * TN + 1) / (TM * TN),  # as a column
     ],
     "largest_side": [
         lambda registers: math.isqrt(registers + 1),

@@ -16,16 +16,10 @@ os.environ.pop("LC_ALL", None)
 os.environ["LC_MESSAGES"] = "C"  # doctor speaks English here, whatever its user does
 
 from helpers import devices, needs
+from helpers.checking import run_check
 from helpers.clock import limits, timing
-from helpers.judge import shapes
-from helpers.sandbox import prepare
 
 CLOCK = Path(__file__).parent / "tests" / "clock"
-# What depends on a size is found there, at all of them.
-OF_SIZES = ("test_branches.py", "test_chosen_sizes.py", "test_shapes.py")
-# Of the sizes that people use, what the other tests try a learner's kernel at: all of them take it most of its time.
-FEW, THIN = 3, [(646, 2, 260), (2, 646, 260)]
-
 
 BRIEF = dict.fromkeys(("IDLE_SECONDS", "LONG_ENOUGH", "WARM_SECONDS"), 0.01)
 BRIEF_IN_A_PAGE = f"""
@@ -47,6 +41,12 @@ def brief_clock(request, monkeypatch):
                 monkeypatch.setattr(module, name, seconds)
 
 
+@pytest.fixture(autouse=True)
+def no_kept_verdicts(monkeypatch):
+    """A test that changes what there is here hears of no verdict from before."""
+    monkeypatch.setattr(run_check, "KEPT", {})
+
+
 @pytest.fixture
 def no_spirv(monkeypatch):
     """CUDA kernels meet what they do where no OpenCL device takes SPIR-V: the PTX machine."""
@@ -58,22 +58,6 @@ def pytest_runtest_setup(item):
     """A page measures for a moment only, too, from the cell on that follows the one which loads the clock."""
     if hasattr(item, "cell"):  # nbval's
         item.parent.kernel.kc.execute(BRIEF_IN_A_PAGE, silent=True)
-
-
-@pytest.fixture(autouse=True)
-def few_sizes(request, monkeypatch):
-    """A learner's kernel is tried at few of the sizes that people use, and at thinner matrices than the huge ones."""
-    if request.path.name not in OF_SIZES:
-        monkeypatch.setattr(shapes, "USUAL", [one for one in shapes.USUAL if max(one) < 300][:FEW])
-        monkeypatch.setattr(shapes, "HUGE", THIN)
-
-
-def pytest_configure(config):
-    """Let the servers that children are forked from begin; pytest-xdist's workers and the pages' kernels share them."""
-    if not hasattr(config, "workerinput"):
-        prepare(compiler=False)
-        if devices.has_compiler():
-            prepare(compiler=True)
 
 
 def pytest_terminal_summary(terminalreporter, config):

@@ -11,6 +11,8 @@ from .which_python import refuse_another
 
 refuse_another()
 
+import sys
+
 from . import stopping
 from .stored import Stored
 
@@ -18,29 +20,27 @@ stopping.answer_in_one_line(Stored)  # before what takes a while to load, when C
 
 import lazy_loader
 
-from cuda_without_gpu.before_numba import once_imported
-
 from . import devices, terminal
 from .doctor import doctor as doctor
 
 
-def build_in_child_first():
-    """Let a learner's OpenCL source be built in a child process first. Called once `launch.opencl` is loaded."""
-    from .launch import opencl
+def draw_verdicts(shell):
+    """Have the shell of a notebook draw what a verdict found, below its text: a judge draws nothing."""
 
-    def first_build(*source_and_how):
-        from .sandbox.first_build import build_in_child
+    def shown(report):
+        from .pictures.verdicts import show_verdict
 
-        return build_in_child(*source_and_how)
+        show_verdict(report)
 
-    opencl.first_build = first_build
+    shell.display_formatter.ipython_display_formatter.for_type_by_name("kernel_judge.report", "Report", shown)
 
 
 devices.find_home()  # before anything is loaded
 devices.prepare_numba()  # before anything loads Numba
 devices.find_opencl_drivers()  # before anything loads pyopencl
-once_imported("helpers.launch.opencl", "helpers:build_in_child_first")
 terminal.print_in_utf8()
+if "IPython" in sys.modules and hasattr(sys.modules["IPython"].get_ipython(), "kernel"):
+    draw_verdicts(sys.modules["IPython"].get_ipython())
 
 # Loaded when first asked for, since Numba alone takes longer than all of this course.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from . import devices, files, stopping
 from .devices import DeviceError
-from .doctor import report
+from .doctor import diagnosis, missing, shown
 from .errors import KernelError
 from .language import of_the_user, set_language
 from .names import named, unknown
@@ -47,7 +47,9 @@ def doctor(command: Command) -> int:
     """Say what this machine has, what is used, and what would add the rest; exit status 0 if it is ready for class."""
     command.given()
     set_language(of_the_user())
-    return 0 if report() else 1
+    rows = diagnosis()
+    print(shown(rows))
+    return 1 if missing(rows) else 0
 
 
 def bench(command: Command) -> None:
@@ -73,9 +75,10 @@ def bench(command: Command) -> None:
     dialect = given.dialect and named(given.dialect, DIALECTS, "dialect")
     steps = given.steps and [ladder.step(name, dialect).name for name in given.steps]
     saved = given.save is not None
-    rounds = (
-        (3 if given.peers or saved else 1) if given.rounds is None else whole("rounds", given.rounds, 1, MOST_ROUNDS)
-    )
+    rounds = given.rounds
+    if rounds is None:
+        rounds = 3 if given.peers or saved else 1
+    whole("rounds", rounds, 1, MOST_ROUNDS)
     # Both are tried before the work, so that a wrong path costs nothing, and written after it, each as a whole.
     if given.json:
         files.try_writing(given.json)
@@ -97,7 +100,8 @@ def bench(command: Command) -> None:
     board = clock.scoreboard(size, dialect and [dialect], steps, given.peers, rounds, each=each)
     print(board)
     if given.json:
-        files.replace_text(given.json, json.dumps([t.row() for t in board.timings], indent=1) + "\n")
+        rows = [vars(t) | {"gflops": t.gflops} for t in board.timings]
+        files.replace_text(given.json, json.dumps(rows, indent=1) + "\n")
     if saved:
         print("saved:", clock.write_results([board], place).resolve())
 

@@ -33,10 +33,7 @@ def ask(library, runs=True):
 
 
 def run_kernel(functions, device):
-    """Build a small kernel for a device, and run it. What the driver answers is not looked at: the process may end.
-
-    `functions`: of its platform, by their place in OpenCL's list of them.
-    """
+    """Build and run a small kernel by a platform's `functions`; no answer is looked at, since the process may end."""
 
     def made(number, *given):
         return c_void_p(ctypes.CFUNCTYPE(c_void_p)(functions[number])(*given, None))

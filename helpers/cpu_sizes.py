@@ -48,10 +48,7 @@ def column_defaults(device):
 
 
 def register_patch_defaults(device):
-    """For a CPU: two vectors wide, and so many rows that the sums, a row of B and a number of A stay in registers.
-
-    With 32 registers these are 8 rows, 8 x 2 + 2 + 1 = 19; with 16 they are 6, 6 x 2 + 2 + 1 = 15.
-    """
+    """For a CPU: two vectors wide, and so many rows that the sums, a row of B and a number of A stay in registers."""
     BN, TN = 256, 2
     TM = max(rows for rows in (4, 6, 8) if rows * TN + TN + 1 <= vector_registers(device))
     BM = 16 * TM
@@ -108,10 +105,7 @@ def packed_by_shape(p, device, M, N, K):
 
 
 def reads_once(device, M, N, K):
-    """Whether one patch has all M rows, so that each number of B is read once, where it lies, and none is packed.
-
-    That is best for one row. It is for few rows, too, if B is larger than the caches: most of the time B is on its way.
-    """
+    """Whether one patch has all M rows, and reads B where it lies: for one row, or few where B exceeds the caches."""
     if M == 1:
         return True
     if vector_registers(device) < 2 * M:
@@ -121,10 +115,7 @@ def reads_once(device, M, N, K):
 
 
 def tile_of(M, N, K, TM, panel, most, units):
-    """Rows and columns of a tile of C, in whole patches: of some ways to cut C, the one whose last core is done first.
-
-    A tall tile packs less of B, and a wide one copies less of A. The more even the tiles, the less the last core has.
-    """
+    """Rows and columns of a tile of C, in whole patches: of some cuts of C, the one whose last core is done first."""
     tiles = max(1, min(TILES_A_CORE * units, M * N * K // SMALLEST_TILE))
 
     def cost(tile):
@@ -139,10 +130,7 @@ def tile_of(M, N, K, TM, panel, most, units):
 
 
 def even_share(length, most, unit):
-    """Of a length that is cut into pieces of `most` at most: the size of a piece, in whole units, all nearly alike.
-
-    A length of 100 in pieces of 32 takes four of them: so each gets 25, or 28 in units of 4.
-    """
+    """The size of a piece, in whole units, all nearly alike, of a length cut into pieces of `most` at most."""
     return min(most, up_to(unit, ceil_div(length, ceil_div(length, most))))
 
 
@@ -160,11 +148,7 @@ def packed_staged(p):
 
 
 def packed_shared(p, M, N, K):
-    """The elements that `packed` reads from, and writes to, local memory.
-
-    B goes there in whole panels, unless a tile has a single row of patches: that reads B where it lies, once. Copies of
-    A go there in whole vectors along K, and with them B.
-    """
+    """The elements that `packed` reads from, and writes to, local memory: whole panels of B, and copies of A."""
     once, panels, patches = p["BM"] == p["TM"], ceil_div(N, p["TN"] * p["VW"]), ceil_div(M, p["TM"])
     whole = up_to(p["VW"], K) if copies(p) else K
     read = written = 0
@@ -178,10 +162,6 @@ def packed_shared(p, M, N, K):
 
 
 def packed_loads(p, M, N, K):
-    """The elements of A and B that `packed` loads from global memory.
-
-    A patch loads all its rows of A, or the first patch of a strip copies them for all; one that reaches below C loads
-    the last row again for each row that C lacks. A tile loads its columns of B.
-    """
+    """The elements of A and B that `packed` loads from global memory: a patch below C loads its last row again."""
     rows, wide = up_to(p["TM"], M), p["BN"] if copies(p) else p["TN"] * p["VW"]
     return K * (rows * ceil_div(N, wide) + N * ceil_div(M, p["BM"]))

@@ -27,6 +27,7 @@ import cuda_without_gpu
 from cuda_without_gpu.before_numba import let_numba_load
 
 from . import drivers, files
+from .errors import Told
 from .packages import damaged, repair, version
 
 # Ladder parameters are chosen by kind. PoCL loops over the work-items of a group where Intel's CPU
@@ -41,7 +42,7 @@ CUDA_OF_CHILD = "HELPERS_CUDA_OF_CHILD"
 PROVED_ABOVE = "HELPERS_PROVED_OPENCL"  # names to a child the OpenCL device that its parent has proved
 
 
-class DeviceError(RuntimeError):
+class DeviceError(Told):
     """No device of that dialect can run a kernel; the message says what to install or set."""
 
 
@@ -117,10 +118,7 @@ def has_compiler() -> bool:
 
 
 def prepare_numba():
-    """Set what Numba reads once, when it loads, and what it gets where no GPU works.
-
-    Raises ImportError when Numba's CUDA was loaded before, as its simulator.
-    """
+    """Set what Numba reads once, when it loads; raises ImportError if its simulator was loaded before."""
     os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")  # small teaching grids are on purpose
     if compiling():
         cuda_without_gpu.enable()
@@ -152,10 +150,7 @@ def proof() -> Path:
 
 @functools.cache
 def cuda_problem() -> str | None:
-    """None if Numba builds and runs a kernel on the GPU, or did so before, else the last line of the error.
-
-    In a child process, because what goes wrong with a driver may take its process down.
-    """
+    """None if Numba runs a kernel on the GPU, in a child, or did so before, else the last line of the error."""
     if os.path.exists(proof()):
         return None
     code = "from helpers.devices import prove_cuda; prove_cuda()"
@@ -305,10 +300,7 @@ def numbered(name: str, number: int) -> str:
 
 
 def building(handle: object) -> contextlib.AbstractContextManager:
-    """Within it a program may be built for that pyopencl device: with PoCL by one process at a time.
-
-    Processes that build at the same time, as ranks do, break its cache: github.com/pocl/pocl/issues/1480.
-    """
+    """Within it a program may be built there: PoCL's by one process at a time (github.com/pocl/pocl/issues/1480)."""
     if "Portable" in handle.platform.name:
         return files.locked(platformdirs.user_cache_path("pocl"))
     return contextlib.nullcontext()
@@ -335,10 +327,7 @@ def prove_opencl(handle):
 
 @functools.cache
 def opencl_devices() -> tuple[Device, ...]:
-    """Every OpenCL device listed, best kind first: GPU, then Intel's or another CPU runtime, then PoCL.
-
-    Those that are far too slow are left out; Oclgrind is one only where HELPERS_OPENCL_DEVICE asks for it.
-    """
+    """Every OpenCL device, best kind first, but those too slow; Oclgrind only if HELPERS_OPENCL_DEVICE asks for it."""
     import warnings
 
     drivers.leave_out_what_fails()
@@ -348,7 +337,7 @@ def opencl_devices() -> tuple[Device, ...]:
     warnings.filterwarnings("ignore", category=cl.CompilerWarning)
     warnings.filterwarnings("ignore", message="PyOpenCL compiler caching failed")
     too_slow = {"FPGA", "Oclgrind"}
-    if "oclgrind" in (wanted() or "").lower():
+    if "oclgrind" in os.environ.get("HELPERS_OPENCL_DEVICE", "").lower():
         too_slow = {"FPGA"}
     else:
         os.environ["PYOPENCL_HOME"] = ""  # where pip's loader finds pip's Oclgrind, which has an LLVM of its own
@@ -369,19 +358,10 @@ def opencl_devices() -> tuple[Device, ...]:
 
 def described(handle: object, name: str) -> Device:
     """The `Device` that a pyopencl device is."""
-    kind = opencl_kind(handle)
-    return Device(
-        "OpenCL",
-        name,
-        kind,
-        f"{handle.platform.name} {handle.driver_version}",
-        handle.max_work_group_size,
-        handle.local_mem_size,
-        handle.global_mem_size,
-        handle,
-        1 if kind == "GPU" else max(1, handle.native_vector_width_float),
-        handle.max_compute_units,
-    )
+    kind, driver = opencl_kind(handle), f"{handle.platform.name} {handle.driver_version}"
+    most, local, memory = handle.max_work_group_size, handle.local_mem_size, handle.global_mem_size
+    width = 1 if kind == "GPU" else max(1, handle.native_vector_width_float)
+    return Device("OpenCL", name, kind, driver, most, local, memory, handle, width, handle.max_compute_units)
 
 
 def opencl_kind(handle) -> str:
@@ -393,11 +373,6 @@ def opencl_kind(handle) -> str:
     return "CPU (PoCL)" if "Portable" in handle.platform.name else "CPU"
 
 
-def wanted():
-    """The part of a platform or device name in HELPERS_OPENCL_DEVICE, or None."""
-    return os.environ.get("HELPERS_OPENCL_DEVICE") or None
-
-
 def opencl_device(name: str | None = None, kinds: tuple = KINDS) -> Device:
     """The OpenCL `Device` kernels run on.
 
@@ -407,9 +382,9 @@ def opencl_device(name: str | None = None, kinds: tuple = KINDS) -> Device:
     Raises DeviceError when none does, with what to install.
     """
     if not isinstance(name, str | None):
-        text = "is no name; give a part of one that python -m helpers doctor lists."
-        raise DeviceError(f"device={repr(name)[:80]} {text}")
-    return proved_device(name or wanted(), kinds)
+        text = "device={name} is no name; give a part of one that python -m helpers doctor lists."
+        raise DeviceError(text, name=repr(name)[:80])
+    return proved_device(name or os.environ.get("HELPERS_OPENCL_DEVICE"), kinds)
 
 
 @functools.cache
@@ -420,47 +395,49 @@ def proved_device(name: str | None, kinds: tuple) -> Device:
         part = name.lower().removesuffix("#0")
         found = [one for one in found if part in f"{one.handle.platform.name} {one.name}".lower()]
         if not found:
-            listed = ", ".join(f"{one.name} ({one.handle.platform.name})" for one in opencl_devices()) or "none at all"
-            raise DeviceError(f"no OpenCL device is called {name!r}; found: {listed}.")
+            listed = ", ".join(f"{one.name} ({one.handle.platform.name})" for one in opencl_devices())
+            text = "no OpenCL device is called {name}; found: {listed}."
+            raise DeviceError(text, name=repr(name), listed=listed or ("none at all", {}))
     for device in found:
         if device.kind in kinds and problem_of(device) is None:
             return device
     tried = [f"{one.name}: {problem_of(one) if one.kind in kinds else one.kind}" for one in found]
     tried += [f"{library}: {fault}" for library, _, fault in drivers.faults()]
-    what = "device" if "GPU" in kinds else "CPU"
-    why = "; ".join(tried) or "no driver is installed"
-    raise DeviceError(f"no OpenCL {what} can run a kernel ({why}). {opencl_remedy()}")
+    key = "no OpenCL CPU can run a kernel ({why}). {remedy}"
+    if "GPU" in kinds:
+        key = "no OpenCL device can run a kernel ({why}). {remedy}"
+    raise DeviceError(key, why="; ".join(tried) or ("no driver is installed", {}), remedy=opencl_remedy())
 
 
 RUNTIME = drivers.RUNTIME, "intel-cmplr-lib-rt"  # pip's packages of an OpenCL CPU runtime
 SYSTEM_RUNTIME = "sudo apt-get install pocl-opencl-icd"
 
 
-def opencl_remedy():
-    """The one command that adds an OpenCL CPU runtime on this kind of machine, or mends the one that is there."""
+def opencl_remedy() -> tuple[str, dict]:
+    """What adds an OpenCL CPU runtime on this machine, or mends the one that is there: see `language.spelled`."""
     runtime, shown = drivers.pip_cpu_runtime(), drivers.visible_cpu_runtime()
     lost = version(drivers.RUNTIME) and (not runtime or damaged(*RUNTIME) or drivers.fault_of(shown or runtime))
+    if lost and str(lost).endswith(drivers.BUSY):
+        return "Try again.", {}
     if lost:
-        return "Try again." if str(lost).endswith(drivers.BUSY) else f"To mend pip's CPU runtime: {repair(*RUNTIME)}"
+        return "To mend pip's CPU runtime: {command}", {"command": repair(*RUNTIME)}
     if shown and drivers.PYOPENCL_FIRST and not opencl_devices():
-        return "OpenCL's drivers were listed before `import helpers`. Restart Python, and import helpers first."
+        return "OpenCL's drivers were listed before `import helpers`. Restart Python, and import helpers first.", {}
     if shown:
-        return f"pip's CPU runtime fails here. To add another: {SYSTEM_RUNTIME}"
+        return "pip's CPU runtime fails here. To add another: {command}", {"command": SYSTEM_RUNTIME}
     if runtime:
-        return "pip's CPU runtime is installed but hidden: unset OCL_ICD_VENDORS, and import helpers before pyopencl."
+        hidden = "pip's CPU runtime is installed but hidden: unset OCL_ICD_VENDORS, and import helpers before pyopencl."
+        return hidden, {}
+    command = SYSTEM_RUNTIME
     if sys.platform == "darwin":
-        return "To add a CPU runtime: conda install -c conda-forge pocl pyopencl"
-    if platform.machine().lower() in ("x86_64", "amd64"):
-        return f"To add a CPU runtime: pip install {' '.join(RUNTIME)}"
-    return f"To add a CPU runtime: {SYSTEM_RUNTIME}"
+        command = "conda install -c conda-forge pocl pyopencl"
+    elif platform.machine().lower() in ("x86_64", "amd64"):
+        command = f"pip install {' '.join(RUNTIME)}"
+    return "To add a CPU runtime: {command}", {"command": command}
 
 
 def numpy_blas():
-    """The library behind NumPy's product, and the CPU whose code it runs: such as "OpenBLAS 0.3.31 for SkylakeX".
-
-    A library carries code for many CPUs. Told to use that of an older one, it may run at half its speed, and is easy
-    to beat.
-    """
+    """The library behind NumPy's product, and the CPU whose code it runs: such as "OpenBLAS 0.3.31 for SkylakeX"."""
     import numpy  # noqa: F401, so that its library is loaded
     from threadpoolctl import threadpool_info
 
@@ -476,10 +453,7 @@ def numpy_blas():
 
 
 def cpu_model() -> str:
-    """Which CPU this is, such as "AMD EPYC, family 25, model 17, 2 cores".
-
-    A virtual machine may hide all but the maker's name; the numbers that tell one generation from the next remain.
-    """
+    """Which CPU this is, such as "AMD EPYC, family 25, model 17, 2 cores"; a virtual machine may hide the name."""
     said = {}
     with contextlib.suppress(OSError):
         lines = Path("/proc/cpuinfo").read_text(errors="replace").partition("\n\n")[0].splitlines()

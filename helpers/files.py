@@ -16,11 +16,7 @@ class Refused(ValueError):
 
 
 def read_json(path: Path, most: int, remedy: str) -> object:
-    """What is in a file of JSON that others wrote: dicts, lists, texts and numbers, whatever they are called.
-
-    Reads at most so many bytes. `remedy`: what to do about a larger file. Raises `Refused` for one, ValueError for what
-    is no JSON, OSError where it cannot be read.
-    """
+    """What is in a JSON file of others; raises `Refused`, with the `remedy`, for one of more than `most` bytes."""
     size = Path(path).stat().st_size
     if size > most:
         raise Refused(f"a file of {size / 1e6:.0f} MB: {remedy}")
@@ -46,10 +42,7 @@ def plain(value: object) -> object:
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Write the text beside the file, then put it in the file's place: whole, or not at all.
-
-    Raises OSError, with the path and the remedy, where that cannot be done. What stood there before is as it was.
-    """
+    """Write the text in the file's place, whole or not at all; raises OSError, with the path and the remedy."""
     with place_beside(path) as part:
         with open(part, "w", encoding="utf-8") as file:
             file.write(text)
@@ -59,11 +52,7 @@ def replace_text(path: Path, text: str) -> None:
 
 
 def try_writing(path: Path, make_folder: bool = False) -> None:
-    """Find out whether `replace_text` could write that file, before work is spent on what it would say.
-
-    `make_folder`: make its folder, if there is none. Raises OSError, with the path and the remedy. The file itself is
-    not touched.
-    """
+    """Find out whether `replace_text` could write that file; raises OSError, with the path and the remedy."""
     with place_beside(path, make_folder=make_folder) as part:
         part.write_text("\n")
 
@@ -86,15 +75,10 @@ def place_beside(path, make_folder=False):
             with suppress(OSError):
                 part.unlink()
     except OSError as error:
-        raise cannot_write(path, error) from None
-
-
-def cannot_write(path, error):
-    """The error to raise where that path cannot be written: why, what is left, and what to do."""
-    return OSError(
-        f"{path} cannot be written ({error.strerror or error}). What was there is unchanged. "
-        f"Make room or give the permission, or name another place."
-    )
+        raise OSError(
+            f"{path} cannot be written ({error.strerror or error}). What was there is unchanged. "
+            f"Make room or give the permission, or name another place."
+        ) from None
 
 
 @contextmanager

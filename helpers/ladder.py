@@ -32,6 +32,8 @@ class Step:
     idea      one line
     defaults  parameters by kind of device (`devices.KINDS`)
     small     parameters so small that what watches each access, as Oclgrind does, is done in a second
+    unlike    two sets of small parameters, no two sizes of a set equal, by which a check sees two of them mixed up; odd
+              ones where the step allows them, and multiples where kernels share a tile out among their threads
     space     values worth trying on some device, {parameter: tuple}; `tuning` searches them
     block     threads a block: x, y
     tile      rows and columns of C that a block owns, and the K-tile's depth
@@ -77,6 +79,11 @@ class Step:
     column: str | None = None
     inputs: tuple = ()
     capability: tuple = ()
+    unlike: tuple = ()
+
+    def accepts(self, p):
+        """Whether those parameters fulfil what the step needs."""
+        return all(fulfilled(p) for fulfilled, _ in self.needs)
 
     def grid(self, p, M, N):
         """Blocks along (x, y): as many as cover C of M x N, and no more."""
@@ -182,6 +189,7 @@ STEPS = {
             "one thread, one element of C; x counts the rows",
             {"GPU": dict(BM=32, BN=8), "CPU": dict(BM=32, BN=8), "CPU (PoCL)": dict(BM=32, BN=8)},
             small=dict(BM=4, BN=4),
+            unlike=(dict(BM=3, BN=5), dict(BM=6, BN=2)),
             space=dict(BM=(1, 2, 4, 8, 16, 32, 64, 128), BN=(1, 2, 4, 8, 16, 32, 64, 128)),
             block=lambda p: (p["BM"], p["BN"]),
             tile=lambda p: (p["BM"], p["BN"], 8),
@@ -193,6 +201,7 @@ STEPS = {
             "swap x and y: neighbours read neighbouring addresses",
             {"GPU": dict(BM=8, BN=32), "CPU": dict(BM=8, BN=32), "CPU (PoCL)": dict(BM=8, BN=32)},
             small=dict(BM=4, BN=4),
+            unlike=(dict(BM=5, BN=3), dict(BM=2, BN=6)),
             space=dict(BM=(1, 2, 4, 8, 16, 32, 64, 128), BN=(1, 2, 4, 8, 16, 32, 64, 128)),
             block=lambda p: (p["BN"], p["BM"]),
             tile=lambda p: (p["BM"], p["BN"], 8),
@@ -203,6 +212,7 @@ STEPS = {
             "a block stages tiles of A and B in shared memory",
             {"GPU": dict(TILE=16), "CPU": dict(TILE=32), "CPU (PoCL)": dict(TILE=32)},
             small=dict(TILE=4),
+            unlike=(dict(TILE=3), dict(TILE=6)),
             space=dict(TILE=(4, 8, 16, 32, 64)),
             block=lambda p: (p["TILE"], p["TILE"]),
             tile=lambda p: (p["TILE"], p["TILE"], p["TILE"]),
@@ -218,6 +228,7 @@ STEPS = {
                 "CPU (PoCL)": dict(BM=64, BN=64, BK=32, TM=8),
             },
             small=dict(BM=8, BN=4, BK=4, TM=4),
+            unlike=(dict(BM=8, BN=3, BK=6, TM=4), dict(BM=6, BN=12, BK=8, TM=3)),
             space=dict(BM=(32, 64, 128, 256), BN=(32, 64, 128, 256), BK=(8, 16, 32, 64), TM=(4, 8, 16, 32)),
             block=lambda p: (p["BN"], p["BM"] // p["TM"]),
             tile=lambda p: (p["BM"], p["BN"], p["BK"]),
@@ -234,6 +245,7 @@ STEPS = {
                 "CPU (PoCL)": dict(BM=64, BN=64, BK=64, TM=8, TN=64),
             },
             small=dict(BM=8, BN=8, BK=4, TM=2, TN=2),
+            unlike=(dict(BM=20, BN=6, BK=12, TM=5, TN=2), dict(BM=6, BN=12, BK=16, TM=2, TN=3)),
             space=dict(
                 BM=(32, 64, 96, 128, 256),
                 BN=(32, 64, 128, 256, 512),
@@ -256,6 +268,7 @@ STEPS = {
                 "CPU (PoCL)": dict(BM=64, BN=64, BK=64, TM=8, TN=64),
             },
             small=dict(BM=8, BN=8, BK=8, TM=4, TN=4),
+            unlike=(dict(BM=12, BN=16, BK=24, TM=4, TN=8), dict(BM=48, BN=32, BK=8, TM=12, TN=4)),
             space=dict(
                 BM=(32, 64, 128, 256),
                 BN=(32, 64, 128, 256, 512),
@@ -279,6 +292,10 @@ STEPS = {
                 "CPU (PoCL)": dict(BM=64, BN=64, BK=64, TM=8, TN=64, WM=8, WN=64),
             },
             small=dict(BM=16, BN=8, BK=8, TM=4, TN=4, WM=8, WN=8),
+            unlike=(
+                dict(BM=32, BN=48, BK=8, TM=4, TN=12, WM=32, WN=24),
+                dict(BM=48, BN=32, BK=8, TM=12, TN=4, WM=24, WN=32),
+            ),
             space=dict(
                 BM=(64, 128, 256),
                 BN=(64, 128, 256),
@@ -306,6 +323,10 @@ STEPS = {
             "for CPUs: panels packed for the cache, a patch of vector registers",
             {"CPU": packed_defaults, "CPU (PoCL)": packed_defaults},
             small=dict(BM=4, BN=32, BK=16, TM=2, TN=2, VW=4, STRIPS=2),
+            unlike=(
+                dict(BM=10, BN=8, BK=12, TM=5, TN=2, VW=4, STRIPS=3),
+                dict(BM=6, BN=24, BK=16, TM=2, TN=3, VW=8, STRIPS=4),
+            ),
             space=dict(
                 BM=(96, 192, 384, 768, 1536),
                 BN=(64, 96, 128, 192, 256, 512, 1024),
@@ -339,6 +360,7 @@ STEPS = {
             "for CPUs: a B of one column, with the vectors along K",
             {"CPU": column_defaults, "CPU (PoCL)": column_defaults},
             small=dict(TM=2, VW=4),
+            unlike=(dict(TM=3, VW=4), dict(TM=5, VW=8)),
             space=dict(TM=(1, 2, 4, 8, 16), VW=(4, 8, 16)),
             block=lambda p: (1, 1),
             tile=lambda p: (p["TM"], 1, p["VW"]),

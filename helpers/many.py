@@ -114,13 +114,7 @@ def plan(k: Kernel, M: int, N: int, K: int, budget: float) -> Plan:
 
 
 def widest(stays: str, size: tuple, tile: list, BK: int, tracks: int, budget: int) -> Plan | None:
-    """The plan of that depth whose staying block is the widest, so that the others pass by the fewest times.
-
-    Where A stays, its block has `wide` rows, and each track has a block of B with `thick` columns and the block of C of
-    both: wide * BK + tracks * thick * (BK + wide) elements. Where B stays, rows and columns change places. What passes
-    by is as many bytes for thick blocks as for thin ones, so these are one tile at first, and take what is left then.
-    Returns None where there is no room for a tile.
-    """
+    """The plan of that depth with the widest staying block; what passes by is one tile at first. None without room."""
     M, N, K = size
     end, other_end, tile_wide, tile_thick = (M, N, *tile[:2]) if stays == "A" else (N, M, tile[1], tile[0])
     room = budget // 4 - (1 + 2 * tracks) * operands.GUARD

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from .language import ENGLISH, spelled
 from .packages import remedy_for
 
 COURSE = Path(__file__).resolve().parent.parent
@@ -108,7 +109,8 @@ def loading(*packages: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # a broken one may raise anything
-        raise Missing(f"{packages[0]} cannot be loaded: {remedy_for(str(error), *packages)}") from None
+        why = spelled(ENGLISH, *remedy_for(str(error), *packages))
+        raise Missing(f"{packages[0]} cannot be loaded: {why}") from None
 
 
 def line_of(error: BaseException) -> str | None:

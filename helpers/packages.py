@@ -15,30 +15,24 @@ def version(package: str) -> str | None:
 
 
 def installed_files(package: str, pattern: str) -> list[Path]:
-    """The files of an installed package whose whole name fits the pattern, as far as they are there.
-
-    The record says where they are: below a virtual environment, Debian's /usr/local, a user's folder.
-    """
+    """The files of an installed package whose whole name fits the pattern, as far as they are there."""
     listed = importlib.metadata.files(package) or [] if version(package) else []
     places = (Path(file.locate()).resolve() for file in listed if re.fullmatch(pattern, file.name))
     return [place for place in places if place.exists()]
 
 
 def repair(*packages: str) -> str:
-    """The pip command that mends packages that do not work: it installs anew what is damaged of all that they need.
-
-    Where nothing is, it installs the packages themselves, with what they need at versions that go together.
-    """
+    """The pip command that mends packages that do not work: it installs anew what is damaged of all that they need."""
     broken = damaged(*packages)
     pins = [f"{package}=={version(package)}" if version(package) else package for package in broken or packages]
     return " ".join(["pip install --force-reinstall", *["--no-deps"] * bool(broken), *pins])
 
 
-def remedy_for(problem: str, *packages: str) -> str:
+def remedy_for(problem: str, *packages: str) -> tuple[str, dict]:
     """The pip command that adds those packages; where the first is there, the problem, and the one that mends them."""
     if version(packages[0]):
-        return f"{problem.rstrip('.')}. To mend it: {repair(*packages)}"
-    return f"pip install {' '.join(packages)}"
+        return "{problem}. To mend it: {command}", {"problem": problem.rstrip("."), "command": repair(*packages)}
+    return "{command}", {"command": f"pip install {' '.join(packages)}"}
 
 
 def damaged(*packages: str) -> list[str]:
@@ -47,10 +41,7 @@ def damaged(*packages: str) -> list[str]:
 
 
 def lacks_a_file(package: str) -> bool:
-    """Whether a file of a package is missing, or is not as long as the package's record says.
-
-    The record is read as it is: `importlib.metadata.files` leaves out what is missing, from Python 3.12 on.
-    """
+    """Whether a file of a package is missing, or is not as long as the package's record says."""
     found = importlib.metadata.distribution(package)
     for path, _, size in csv.reader((found.read_text("RECORD") or "").splitlines()):
         place = Path(found.locate_file(path))

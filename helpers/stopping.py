@@ -14,11 +14,7 @@ INTERRUPTED = 130  # the exit status that shells give a program that Ctrl-C ende
 
 
 def answer_in_one_line(others: Callable[[object], Callable[[BaseException], bool]]) -> None:
-    """In a notebook, let a cell that was stopped, or that lacks something, say so in one line.
-
-    In a command, python -m helpers, let Ctrl-C say so while it is still being loaded. Elsewhere do nothing.
-    `others`: makes for the shell of a notebook what takes any other error, and says whether it has answered it.
-    """
+    """Say in one line that a cell or a command was stopped; `others`: shell -> what answers other errors of a cell."""
     shell = "IPython" in sys.modules and sys.modules["IPython"].get_ipython()
     if shell:  # all its tracebacks, since `set_custom_exc` misses a stop between two statements of a cell
         shell.showtraceback = functools.partial(one_line, shell.showtraceback, others(shell))

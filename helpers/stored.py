@@ -66,10 +66,7 @@ class Stored:
 
 
 def stored_outputs(ran: list[str]) -> list[dict] | None:
-    """What the course has stored of the cell that was run last; None if it has no such cell. `ran`: cells, in order.
-
-    Of pages that have it, the one that has most of the cells that were run is the page, in its language.
-    """
+    """What is stored of the last cell of `ran`, in the page that has most of these cells; None if nothing is."""
     last = ran[-1].rstrip("\n")
     having = [page for page in stored_pages() if last in page]
     page = max(having, key=lambda page: len(page.keys() & {*ran}), default={})

@@ -16,10 +16,7 @@ class OtherPython(ImportError):
 
 
 def refuse_another():
-    """Do nothing in a Python that has what helpers loads first. End a command in one line, with status 1, in another.
-
-    Raises OtherPython where it is no command, but an import.
-    """
+    """In a Python without what helpers loads first, end a command in one line, or raise OtherPython at an import."""
     if all(map(importlib.util.find_spec, LOADED_FIRST)):
         return
     course = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

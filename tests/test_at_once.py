@@ -10,8 +10,8 @@ import pytest
 
 from helpers import ask, check, cuda_kernel, devices, measure
 from helpers.exercises.autotuning import judge_search
-from helpers.judge import wrong_elements
 from helpers.launch import KernelError, draw
+from kernel_judge import wrong_elements
 
 THREADS = 8
 untimed = pytest.mark.skipif(devices.cuda_device().kind != "PTX machine", reason="it has a GPU")

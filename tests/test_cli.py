@@ -217,7 +217,7 @@ def test_a_full_disk_costs_no_table_and_no_older_file(monkeypatch, capsys, tmp_p
 def test_doctors_status_says_whether_a_machine_is_ready(monkeypatch, capsys):
     doctor = sys.modules["helpers.doctor"]
     rows = [doctor.row("OpenCL CPU", "an EPYC", True, "it ran"), doctor.row("CUDA", "none", False, "a remedy")]
-    monkeypatch.setattr(doctor, "diagnosis", lambda: rows)
+    monkeypatch.setattr("helpers.__main__.diagnosis", lambda: rows)
     run(monkeypatch, "doctor")  # no exit: status 0
     assert "✓ Ready for class: NumPy, OpenCL on an EPYC, CUDA on the PTX machine." in capsys.readouterr().out
     rows.append(doctor.row("OpenCL device", "none that works", False, "a remedy", "an OpenCL device that works"))

@@ -14,6 +14,7 @@ import pytest
 
 from helpers import devices, drivers, needs, packages
 from helpers.instruments import run_triton
+from helpers.language import ENGLISH, spelled
 
 doctor = importlib.import_module("helpers.doctor")  # `helpers.doctor` is the function
 
@@ -161,18 +162,21 @@ def test_what_mends_a_runtime_is_named(monkeypatch, tmp_path):
     monkeypatch.setattr(devices, "version", lambda package: "1")
     faults = ["it answers with the error -6"]
     monkeypatch.setattr(drivers, "fault_of", lambda library: faults[-1])
-    assert devices.opencl_remedy() == "To mend pip's CPU runtime: mend intel-opencl-rt intel-cmplr-lib-rt"
+    assert (
+        spelled(ENGLISH, *devices.opencl_remedy())
+        == "To mend pip's CPU runtime: mend intel-opencl-rt intel-cmplr-lib-rt"
+    )
     faults.append(f"it gives no answer within 20 s; {drivers.BUSY}")
-    assert devices.opencl_remedy() == "Try again."
+    assert spelled(ENGLISH, *devices.opencl_remedy()) == "Try again."
     faults.append(None)
     monkeypatch.setattr(drivers, "visible_cpu_runtime", lambda: None)
-    assert "installed but hidden: unset OCL_ICD_VENDORS" in devices.opencl_remedy()
+    assert "installed but hidden: unset OCL_ICD_VENDORS" in spelled(ENGLISH, *devices.opencl_remedy())
     monkeypatch.setattr(drivers, "visible_cpu_runtime", lambda: tmp_path / "second" / "libintelocl.so")
-    assert devices.opencl_remedy().startswith("pip's CPU runtime fails here. To add another: ")
+    assert spelled(ENGLISH, *devices.opencl_remedy()).startswith("pip's CPU runtime fails here. To add another: ")
     monkeypatch.setattr(devices, "damaged", lambda *packages: ["tbb"])  # what is missed once it compiles
-    assert "To mend" in devices.opencl_remedy()
+    assert "To mend" in spelled(ENGLISH, *devices.opencl_remedy())
     monkeypatch.setattr(drivers, "pip_cpu_runtime", lambda: None)
-    assert "To mend" in devices.opencl_remedy()
+    assert "To mend" in spelled(ENGLISH, *devices.opencl_remedy())
 
 
 def test_drivers_that_were_listed_before_helpers_was_imported_are_not_called_broken(monkeypatch, tmp_path):
@@ -180,7 +184,7 @@ def test_drivers_that_were_listed_before_helpers_was_imported_are_not_called_bro
     monkeypatch.setattr(devices, "version", lambda package: None)
     monkeypatch.setattr(drivers, "PYOPENCL_FIRST", True)
     monkeypatch.setattr(devices, "opencl_devices", tuple)
-    assert devices.opencl_remedy().endswith("Restart Python, and import helpers first.")
+    assert spelled(ENGLISH, *devices.opencl_remedy()).endswith("Restart Python, and import helpers first.")
 
 
 def test_nvidias_driver_is_named_where_no_icd_file_does(monkeypatch, tmp_path):
@@ -220,7 +224,7 @@ def test_where_nothing_is_installed_one_command_is_named(monkeypatch, system, ma
     monkeypatch.setattr(devices, "version", lambda package: None)
     monkeypatch.setattr(sys, "platform", system)
     monkeypatch.setattr("platform.machine", lambda: machine)
-    assert devices.opencl_remedy().endswith(command)
+    assert spelled(ENGLISH, *devices.opencl_remedy()).endswith(command)
 
 
 @pytest.fixture
@@ -345,7 +349,9 @@ def test_doctor_tells_what_is_used_and_why_and_loads_none_of_it():
 
 def test_what_a_class_needs_and_is_missing_is_named():
     rows = [doctor.row("numpy", "2", True, ""), doctor.row("numba", "0", False, "", "CUDA")]
-    assert doctor.missing(rows) == ["CUDA"] and doctor.verdict(rows).startswith("Not ready for class. Missing: CUDA.")
+    assert doctor.missing(rows) == ["CUDA"] and spelled(ENGLISH, *doctor.verdict(rows)).startswith(
+        "Not ready for class. Missing: CUDA."
+    )
 
 
 def test_an_engine_that_lacks_something_is_not_used_and_is_told_with_its_remedy(monkeypatch):

@@ -200,7 +200,7 @@ def test_a_package_that_is_broken_costs_its_own_dialect_only(broken, works, fail
         f"print(verdict if not verdict else 'right')\nlaunch.dialect('{fails}')"
     )
     path = os.pathsep.join([str(tmp_path), devices.python_path()])
-    printed, problem = drivers.in_python(["-c", code], 600, PYTHONPATH=path, HELPERS_SERVERS="")  # its own children
+    printed, problem = drivers.in_python(["-c", code], 600, PYTHONPATH=path)
     assert printed == "right\n", problem
     mend = f"libfirst.so is missing. To mend it: {packages.repair(broken)}"
     assert problem.startswith(f"helpers.needs.Missing: {broken} cannot be loaded: {mend}")

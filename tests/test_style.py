@@ -13,7 +13,7 @@ from packaging.version import Version
 import helpers
 
 # "" is helpers itself.
-ROOMS = ("", "classroom", "clock", "exercises", "instruments", "judge", "launch", "pictures", "sandbox")
+ROOMS = ("", "checking", "classroom", "clock", "exercises", "instruments", "launch", "pictures", "sandbox")
 KERNELS = {"cuda", "opencl"}  # these hold kernels, and answer no question
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -44,7 +44,8 @@ def functions_of(name, value):
     for attribute in dict.fromkeys(key for one in ours for key in vars(one)):
         found = inspect.getattr_static(value, attribute)
         function = found.fget if isinstance(found, property) else getattr(found, "__func__", found)
-        if inspect.isfunction(function) and (attribute == "__init__" or not attribute.startswith("_")):
+        named = attribute == "__init__" or not attribute.startswith("_")
+        if inspect.isfunction(function) and named and function.__module__ != "typing":  # which makes a Protocol's
             yield f"{name}.{attribute}", function, not isinstance(found, staticmethod)
 
 

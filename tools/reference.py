@@ -26,7 +26,7 @@ DATA = {  # what has no docstring of its own
 PLAIN = (type, type(None), bool, int, float, str, tuple)  # defaults that are shown
 COLUMNS = re.compile(r"^\w[\w, ]*?  +\S.*(?:\n.*)*", re.M)  # a paragraph that names an argument, then says what it is
 COLUMN = re.compile(r"^(\w[\w, ]*?)  +(\S.*(?:\n +.*)*)", re.M)  # one of its names, or several that share words
-OURS = ("blocks_without_gpu", "gpu_model", "helpers", "old_roc", "opencl_trace", "ptx_machine", "summa")
+OURS = ("blocks_without_gpu", "gpu_model", "helpers", "kernel_judge", "old_roc", "opencl_trace", "ptx_machine", "summa")
 WORDS = {
     "en": dict(
         title="Reference",

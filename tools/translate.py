@@ -7,9 +7,9 @@
 
 An entry is one markdown cell, without the badges and the links to the glossary, which are made anew in each language.
 All else of a page is copied byte for byte: code, outputs, ids and tags. But the set-up cell chooses Chinese, and the
-verdicts among the outputs, and the words for a picture, are in Chinese, as `helpers.language` puts them when the page
-is run. A picture stays as it was drawn in Chinese until other words belong to it. A cell whose English has changed
-keeps its old translation, and a new one its English, each with a note, until somebody translates it.
+verdicts among the outputs are in Chinese, from their data, and so is other text that `by_pattern` recognises, such as
+the words for a picture. A picture stays as it was drawn in Chinese until other words belong to it. A cell whose English
+has changed keeps its old translation, and a new one its English, each with a note, until somebody translates it.
 """
 
 import argparse
@@ -20,6 +20,7 @@ import re
 import sys
 
 import polib
+from by_pattern import in_chinese
 from glossary import CHINESE, anchors, link_terms, without_links
 from notebooks import (
     FOLDER,
@@ -36,9 +37,8 @@ from notebooks import (
 from translation import differences, manners
 
 from helpers import language
-from helpers.classroom.standing import GOES_ON
 from helpers.doctor import row, shown
-from helpers.judge.report import wrapped
+from kernel_judge import report
 
 PAGES = FOLDER / "zh_CN"
 PO = PAGES / "po"
@@ -49,6 +49,7 @@ CHOSEN = 'from helpers import set_language\n\nset_language("zh_CN")  # 判定和
 VERDICT = re.compile(
     r"^[✓✗…] .*?( is right[:.]| is wrong\.| computes the right C,|: not yet\. |: not judged\.).*(\n  .*)*", re.MULTILINE
 )
+GOES_ON = re.compile(r"\n {4}(?=\S)")  # a long verdict goes on below, see `wrapped` of the report
 OF_A_FILM = re.compile(r'(?<=aria-label=")[^"]*|(?<=<figcaption>)[^<]*|(?<=alt=")[^"]*')  # words in its HTML
 ROW = re.compile(r"^([✓·]) (\S.*?)  +(\S.*)\n((?: {6,}\S.*\n)*)", re.MULTILINE)  # of the doctor's
 PIXELS = re.compile(r"(?<=base64,)[A-Za-z0-9+/=]+")
@@ -150,26 +151,32 @@ def output_in_chinese(output):
     """Put verdicts, the doctor's lines and the words for a picture into Chinese, in place, as when the page is run."""
     data = output.get("data", {})
     if "image/png" in data:
-        data["text/plain"] = language.in_chinese(data["text/plain"])
+        data["text/plain"] = in_chinese(data["text/plain"])
         alt = output.metadata.get("image/png", {})
-        alt.update({name: language.in_chinese(alt[name]) for name in {"alt"} & set(alt)})
+        alt.update({name: in_chinese(alt[name]) for name in {"alt"} & set(alt)})
         if "text/html" in data:
             data["text/html"] = OF_A_FILM.sub(in_chinese_html, data["text/html"])
+    if report.VERDICT in data and "lines" in data[report.VERDICT]:
+        data["text/plain"] = report.shown(data[report.VERDICT]["lines"], language.CHINESE)
+        return
     for place, kind in ((output, "text"), (data, "text/plain")):
         if kind in place:
             place[kind] = VERDICT.sub(verdict_in_chinese, place[kind])
     if "class: NumPy" in output.get("text", ""):
+        rows = []
+        for sign, *texts in ROW.findall(output.text):
+            what, found, why = (" ".join(text.split()) for text in texts)
+            rows.append(row(what, found, sign == "✓", why))
+            sentences = zip(("what", "found", "why"), (what, found, why), strict=True)
+            rows[-1]["sentences"] = {name: (in_chinese(text), {}) for name, text in sentences}
         language.set_language(language.CHINESE)
-        rows = [
-            row(what, found, sign == "✓", " ".join(why.split())) for sign, what, found, why in ROW.findall(output.text)
-        ]
         output.text = shown(rows) + "\n"
         language.set_language(language.ENGLISH)
 
 
 def in_chinese_html(found):
     """Words in HTML in Chinese."""
-    return html.escape(language.in_chinese(html.unescape(found[0])))
+    return html.escape(in_chinese(html.unescape(found[0])))
 
 
 def take_pictures(page, drawn):
@@ -202,8 +209,8 @@ def draw(path):
 def verdict_in_chinese(found):
     """A verdict, as VERDICT finds it, in Chinese."""
     english = found[0].rstrip()
-    lines = language.in_chinese(GOES_ON.sub(" ", english)).split("\n")
-    return "\n".join(map(wrapped, lines)) + found[0][len(english) :]
+    lines = in_chinese(GOES_ON.sub(" ", english)).split("\n")
+    return "\n".join(map(report.wrapped, lines)) + found[0][len(english) :]
 
 
 def problems(notebook, po, stem):

@@ -27,6 +27,8 @@ from latex2mathml.converter import convert
 from notebooks import FOLDER, ROOT, as_text, launchers, notebook_paths, read, repository, without_badges
 from PIL import Image
 
+from kernel_judge.report import VERDICT
+
 WEB, SOURCES = ROOT / "web", ROOT / "build" / "web"
 LANGUAGES = {"en": FOLDER, "zh_CN": FOLDER / "zh_CN"}
 HAS_JIEBA = importlib.util.find_spec("jieba") is not None  # it cuts Chinese into words, for the search
@@ -102,6 +104,7 @@ def web_prose(text, here, base=FOLDER):
 def web_output(output, file):
     """A picture as a reference to `file`, which is written, with its words; in place. A film is HTML already."""
     data = output.get("data", {})
+    data.pop(VERDICT, None)  # Sphinx would warn of it
     if "text/html" in data:
         output.data = {"text/html": data["text/html"]}
     elif "image/png" in data:

@@ -22,12 +22,11 @@ EXERCISES = {
     "17.1": "17-c26", "17.2": "17-d2", "17.3": "17-d7",
     "18.1": "18-w5", "18.2": "18-w9", "18.3": "18-choice",
 }  # fmt: skip
-# {an exercise whose stub begins with an answer that does not do: a part of that answer}
-GIVEN = {
-    "04.1": "for k in range(0, TPB * cuda.gridDim.x, TPB):",
-    "07.2": "for r in range(ty, BM, THREADS_Y):",
-    "07.3": "TM, TN = 8, 8",
-    "09.2": "As[ty, tx] = A[row, k0 + tx]",
-    "15.2": "dict(BM=4096, BK=4096, bus_time=0)",
-    "18.3": "dict(BM=64, BN=64, BK=32, stages=3, warps=4)",
-}
+# Digests of the cells that an exercise begins with: who leaves one as it is has not tried. The last edition's stay.
+AS_GIVEN = """
+9c2d8572 979da48d 7c5711a6 49d6c31c cd68163c 9b4be860 67c1e71d cd0ec407 bf76c655 10a2f646 b3055235 47922db3 0e9b1e0a
+bb6825d1 6b0b4f04 9fd62b93 2b378de3 f26b31ec a7fdadc2 93c66174 8d50a254 1ffae709 24c34e83 ed2f5173 dfea5b90 640eb19b
+fe738a36 2515bcde a545a53e 5121ca3e 05140faa 8bb2ebec 9b211f80 7a2b7ff1 c4acde06 9692365a 63ee5792 0c8a6f42 f73e9b20
+43883660 4063d29b c3535ba6 699c49d0 7c80cdf2 f72ca5c7 6dc36a8a 3104206d f96f04d6 3043bff4 cd22ce2a
+1653d1d7 650f09fc 395729ba af0d0d33 34858c24 c302f06b e587040c 6e910598 75e34af4 2c908f80 3fc4ff02
+"""

@@ -51,10 +51,7 @@ class Comparison:
 
 
 def verdict_on(ratios: Sequence[float]) -> str:
-    """Say "ahead", "behind", or "undecided", which it is unless each of `ROUNDS` rounds says the same, by `MARGIN`.
-
-    `ratios`: for each round, how many times as fast the one is as the other.
-    """
+    """Say "ahead", "behind", or "undecided", unless each of `ROUNDS` rounds says the same, by `MARGIN`."""
     if len(ratios) >= ROUNDS and min(ratios) > MARGIN:
         return "ahead"
     if len(ratios) >= ROUNDS and max(ratios) < 1 / MARGIN:

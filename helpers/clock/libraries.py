@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .. import devices
-from ..judge import right_within_bound
+from ..checking import right_within_bound
 from ..launch import Contestant, draw
 from ..launch.contestant import Backend
 from ..launch.cuda import CudaBackend

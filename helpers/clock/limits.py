@@ -8,7 +8,6 @@ import numpy as np
 import pyopencl as cl
 
 from .. import devices
-from ..arguments import number
 from ..cpu_sizes import vector
 from ..devices import Device
 from ..launch.opencl import context_and_queue
@@ -29,10 +28,6 @@ class Limits:
     device: str
     flops_per_s: float
     bytes_per_s: float
-
-    def __post_init__(self):
-        number("flops_per_s", self.flops_per_s)
-        number("bytes_per_s", self.bytes_per_s)
 
     @property
     def ridge(self) -> float:
@@ -87,11 +82,7 @@ def copy_bandwidth(device, context, program):
 
 
 def fastest(device, program, name, arguments, items, group):
-    """Seconds of the fastest launch of that kernel: a GPU's own clock; on a CPU the wall's.
-
-    A machine is slower at some moments than at others. So the launches come in bursts, with pauses between them, until
-    `NOTHING_NEW` bursts in a row were not faster, or until that took long enough.
-    """
+    """Seconds of the fastest launch, in bursts until `NOTHING_NEW` were not faster; by a GPU's clock, or the wall's."""
     on_gpu, (_, queue), kernel = device.kind == "GPU", context_and_queue(device), cl.Kernel(program, name)
     kernel.set_args(*arguments)
 

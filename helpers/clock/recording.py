@@ -5,7 +5,7 @@ from pathlib import Path
 
 from .. import ladder
 from ..arguments import sizes
-from ..judge import check
+from ..checking import check
 from ..launch import dialect as dialect_called
 from .contests import ladder_kernels
 from .libraries import peers

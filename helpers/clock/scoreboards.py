@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kernel_judge.reference import wrong_for
+
 from .. import devices, ladder
 from ..arguments import MOST_ROUNDS, sizes, whole
-from ..judge.reference import launched, wrong_for
+from ..checking import launched
 from ..launch import Contestant, draw
 from .contests import contest, ladder_kernels, numpy_matmul, usual_size
 from .libraries import Missing, peers

@@ -11,7 +11,7 @@ launch is over before Python has asked for the next: so it is warmed up for a ti
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -64,10 +64,6 @@ class Timing:
         inputs = f", {self.parameters['INPUT']}" if "INPUT" in self.parameters else ""  # less exact, so it is said
         return self.step if self.dialect == "Python" else f"{self.step} ({self.dialect}{inputs})"
 
-    def row(self) -> dict:
-        """The timing as a flat dict, for JSON."""
-        return {**asdict(self), "gflops": self.gflops}
-
     def __repr__(self):
         what = f"{self.label}, {self.M} x {self.N} x {self.K}"
         return f"{what}: {spell_seconds(self.seconds)} ({spell_spread(self.spread)}), {self.gflops:.3g} GFLOP/s"
@@ -86,10 +82,7 @@ def spell_seconds(seconds: float) -> str:
 
 
 def most_seen(device: str, what: str, a_second: float = 0.0) -> float:
-    """Note how many "flop" or "byte" that device did in a second. Returns the most that it was seen to do; 0 for none.
-
-    A probe can meet a bad moment, so whoever is faster raises what counts as the peak: no share of it is above 1.
-    """
+    """Note a rate of "flop" or "byte"; returns the most that the device was seen to do, so that no share is above 1."""
     MOST[device, what] = max(a_second, MOST.get((device, what), 0.0))
     return MOST[device, what]
 

@@ -10,9 +10,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from kernel_judge.reference import wrong_for
+
 from .. import ladder
 from ..arguments import DAY, number, sizes
-from ..judge.reference import wrong_for
 from ..launch import dialect as dialect_called
 from ..launch import draw
 from ..sandbox import ProgressBar

@@ -1,27 +1,48 @@
-"""Many pages: is the reader's function right? `ask` tries it on cases that stand in the exercise's cell."""
+"""Many pages: is the reader's function right on the cases in the exercise's cell? Which wishes does an answer meet?"""
 
 import linecache
 import math
 import reprlib
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from decimal import Decimal
 
 import numpy as np
 
-from ..judge import Report
-from ..sandbox import Finding
+from kernel_judge import Finding, Report
 
 WITHIN = 1e-6  # of the right number: how far an answer may be from it
+SIGNS = {True: "✓", False: "✗", None: "…"}
 NOT_YET = Finding("not yet", "It returns nothing so far.")
 
 
 class Answer(Report):
-    """The verdict on a function, whose right answers count no shapes."""
+    """The verdict on a function, whose right answers have no bound."""
 
-    def __repr__(self):
-        return f"✓ {self.subject} is right." if self else super().__repr__()
+    def head(self) -> tuple[str, str, dict]:
+        """As `Report.head`."""
+        return ("✓ ", "{subject} is right.", {"subject": self.subject}) if self else super().head()
 
-    _repr_pretty_ = Report._repr_pretty_  # else IPython takes __repr__, since it stands here
+
+@dataclass(frozen=True, repr=False)
+class Wishes(Report):
+    """The verdict on wishes: `wishes` as `judge_wishes` has them, and a line for each."""
+
+    wishes: dict = field(default_factory=dict)
+
+    def lines(self) -> list[tuple[str, str, str, dict]]:
+        """As `Report.lines`."""
+        return [(f"{SIGNS[met]} ", "", "{wish}", {"wish": wish}) for wish, met in self.wishes.items()]
+
+
+def judge_wishes(wishes: dict[str, bool | None]) -> Report:
+    """Say which wishes are met. Returns a `Report`, true when all are.
+
+    `wishes`: {what is wished: whether it is met, or None where there is no answer yet}.
+    """
+    unmet = [Finding("not met", "{wish}", values={"wish": wish}) for wish, met in wishes.items() if SIGNS[met] == "✗"]
+    unmet += [Finding("not yet", "{wish}", values={"wish": wish}) for wish, met in wishes.items() if met is None]
+    return Wishes("wishes", tuple(unmet), wishes=wishes)
 
 
 def ask(function: Callable, cases: dict) -> Report:
@@ -36,8 +57,8 @@ def ask(function: Callable, cases: dict) -> Report:
     for case, right in cases.items():
         wrong = wrong_number(function, case if isinstance(case, tuple) else (case,), right)
         if wrong:
-            return Answer(named(function), (wrong,), len(cases), source_around(function))
-    return Answer(named(function), (), len(cases))
+            return Answer(named(function), (wrong,), source_around(function))
+    return Answer(named(function), ())
 
 
 def wrong_number(function: Callable, case: tuple, right: float) -> Finding | None:
@@ -51,15 +72,17 @@ def wrong_number(function: Callable, case: tuple, right: float) -> Finding | Non
         return NOT_YET
     if is_near(given, right):
         return None
-    said = f"{asked} gives {shown(given)}, and should give {shown(right)}"
-    return Finding("wrong number", f"{said}, to six digits" if isinstance(right, float) else said)
+    key = "{asked} gives {given}, and should give {right}"
+    values = {"asked": asked, "given": shown(given), "right": shown(right)}
+    return Finding("wrong number", f"{key}, to six digits" if isinstance(right, float) else key, values=values)
 
 
-def raised(error: BaseException, asked: str = "it") -> Finding:
+def raised(error: BaseException, asked: str | tuple = ("it", {})) -> Finding:
     """What a reader's function raised, which was called where the error was caught, and its own line."""
     inside = error.__traceback__.tb_next  # None where it never began
     lines = (inside.tb_lineno,) if inside else ()
-    return Finding("error", f"{asked} raises {type(error).__name__}: {error}", lines)
+    values = {"asked": asked, "error": type(error).__name__, "text": str(error)}
+    return Finding("error", "{asked} raises {error}: {text}", lines, values)
 
 
 def source_around(function: Callable) -> str:

@@ -4,14 +4,15 @@ import itertools
 import random
 from collections.abc import Callable
 
-from ..judge import Report
-from ..sandbox import Finding
+from kernel_judge import Finding, Report
+
 from .answers import NOT_YET, Answer, raised, source_around
 
 SIZES, VALUES = "abcd", range(4)  # the names of the four parameters, and their values
 PLACES = list(itertools.product(VALUES, repeat=len(SIZES)))
-TRIES = 80  # points that a run may try, of 256
-SEARCHES, ENOUGH = 30, 18  # runs on each landscape at most, and how many of them have to find the peak
+TRIES, SEARCHES, ENOUGH = 80, 30, 18  # points a run, of 256; runs on each landscape, and those that find the peak
+MANY = "it may try {most} points, and tried {tried}"
+NOT_BEST = "it returns {best}, which is not the best point that it tried"
 
 
 def judge_search(search: Callable) -> Report:
@@ -27,13 +28,14 @@ def judge_search(search: Callable) -> Report:
             land = kind(dice)
             best, wrong = searched(search, land)
             if wrong:
-                return Answer(search.__name__, (wrong,), SEARCHES, source_around(search))
+                return Answer(search.__name__, (wrong,), source_around(search))
             found += best == land.peak
             if found == ENOUGH:
                 break
         else:
-            return Answer(search.__name__, (Finding("weak search", kind.weak.format(found, SEARCHES)),), SEARCHES)
-    return Answer(search.__name__, (), SEARCHES)
+            weak = Finding("weak search", kind.weak, values={"found": found, "runs": SEARCHES})
+            return Answer(search.__name__, (weak,))
+    return Answer(search.__name__, ())
 
 
 def searched(search, land):
@@ -55,25 +57,24 @@ def searched(search, land):
     if best is None:
         return None, NOT_YET
     if len(tried) > TRIES:
-        return None, Finding("too many", f"it may try {TRIES} points, and tried {len(tried)}")
+        return None, Finding("too many", MANY, values={"most": TRIES, "tried": len(tried)})
     if len(rates) < len(tried):
         return None, Finding("twice", "it tries a point a second time")
     if rates.get(place(best)) != max(rates.values(), default=0):
-        return None, Finding("not the best", f"it returns {best!r:.60}, which is not the best point that it tried")
+        return None, Finding("not the best", NOT_BEST, values={"best": f"{best!r:.60}"})
     return place(best), None
 
 
 def place(p):
     """The point as a tuple, which stays as it is when the search changes its dict; None for what is none."""
-    if isinstance(p, dict) and set(p) == set(SIZES) and all(p[size] in VALUES for size in SIZES):
-        return tuple(p[size] for size in SIZES)
-    return None
+    known = isinstance(p, dict) and set(p) == set(SIZES) and all(p[size] in VALUES for size in SIZES)
+    return tuple(p[size] for size in SIZES) if known else None
 
 
 class SmoothHill:
     """Made-up rates: 100 at a peak, lower with each step from it, and None on a tenth of the points."""
 
-    weak = "it finds the peak of a smooth hill in {} of {} runs; does it look near the best so far?"
+    weak = "it finds the peak of a smooth hill in {found} of {runs} runs; does it look near the best so far?"
 
     def __init__(self, dice):
         self.peak, self.broken = dice.choice(PLACES), broken(dice)
@@ -84,14 +85,9 @@ class SmoothHill:
 
 
 class HiddenHill:
-    """Made-up rates: two low hills and a high one, which is where the search has not begun.
+    """Made-up rates: two low hills around the first tops tried, and a high one outside, which no mere climber finds."""
 
-    The first point that a search tries is the top of a low hill: the points that differ from it in two parameters at
-    most. The first point outside is the top of a second one. Only then the peak is drawn, with other values than both
-    tops, and every point outside of both hills leads up to it. So a search that only climbs never finds it.
-    """
-
-    weak = "it begins on a low hill, and finds the high one in {} of {} runs; does it look elsewhere, too?"
+    weak = "it begins on a low hill, and finds the high one in {found} of {runs} runs; does it look elsewhere, too?"
 
     def __init__(self, dice):
         self.dice, self.tops, self.peak, self.broken = dice, [], None, broken(dice)

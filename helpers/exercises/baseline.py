@@ -4,12 +4,17 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..judge import Report
-from ..sandbox import Finding
+from kernel_judge import Finding, Report
+
 from .answers import NOT_YET, Answer, is_near, raised, shown, source_around
 
 FEWEST = 3  # launches of which a median says more than one of them does
 COMPILES, RETURNS = 0.9, 1e-5  # seconds of the first launch, and those until a launch returns
+HURRIED = (
+    "launch {first} has not ended when launch {next} is handed over; wait for each, so that each has a time of its own"
+)
+FEW = "it gives the median of {timed} of its {launches} launches; take {fewest} or more"
+NO_MEDIAN = "it gives {given}; of its {launches} launches, without the first, the median is {median} s"
 
 
 class Device:
@@ -54,17 +59,16 @@ def judge_timing(timing: Callable) -> Report:
         wrong = raised(error)
     else:
         wrong = NOT_YET if given is None else wrong_timing(given, device)
-    return Answer(timing.__name__, (wrong,) if wrong else (), 1, source_around(timing))
+    return Answer(timing.__name__, (wrong,) if wrong else (), source_around(timing))
 
 
 def wrong_timing(given: object, device: Device) -> Finding | None:
     """What is wrong with the seconds that came of timing that device; None if they are right."""
-    took, said = device.took, f"it gives {shown(given)}"
+    took, values = device.took, {"given": shown(given)}
     if not took:
-        return Finding("wrong number", f"{said}, and has launched nothing")
+        return Finding("wrong number", "it gives {given}, and has launched nothing", values=values)
     if first := device.hurried:
-        text = f"launch {first} has not ended when launch {first + 1} is handed over"
-        return Finding("no wait", f"{text}; wait for each, so that each has a time of its own")
+        return Finding("no wait", HURRIED, values={"first": first, "next": first + 1})
     if is_near(given, RETURNS):
         return Finding("no wait", "the clock is read before the launch has ended; wait first")
     if device.warm == 0 and is_near(given, np.median(took)):
@@ -72,7 +76,7 @@ def wrong_timing(given: object, device: Device) -> Finding | None:
     timed = took[max(1, device.warm or 0) :]  # who times the first launch, too, may leave it out
     middle = sorted(timed)[(len(timed) - 1) // 2 : len(timed) // 2 + 1]  # of an even number, two
     if any(is_near(given, one) for one in (*middle, np.median(timed or took))):
-        few = f"it gives the median of {len(timed)} of its {len(took)} launches; take {FEWEST} or more"
-        return Finding("too few", few) if len(timed) < FEWEST else None
-    median = shown(np.median(timed or took))
-    return Finding("wrong number", f"{said}; of its {len(took)} launches, without the first, the median is {median} s")
+        values = {"timed": len(timed), "launches": len(took), "fewest": FEWEST}
+        return Finding("too few", FEW, values=values) if len(timed) < FEWEST else None
+    values |= {"launches": len(took), "median": shown(np.median(timed or took))}
+    return Finding("wrong number", NO_MEDIAN, values=values)

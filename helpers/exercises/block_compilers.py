@@ -4,17 +4,19 @@ import itertools
 import warnings
 from collections.abc import Callable
 
+from kernel_judge import Finding, Report
+
 from ..instruments import BlockRun, run_triton
-from ..judge import Report
 from ..ladder import ceil_div
 from ..needs import need
-from ..sandbox import Finding
 from .answers import Answer
 from .rules import misses
 
 TILE = dict(BM=32, BN=64, BK=16)
 WHOLE = (64, 128, 48)  # M, N, K of tiles that are whole, where what is loaded is counted
 SHAPES = (WHOLE, (1, 1, 1), (33, 70, 41), (31, 129, 15))
+CUT = "at {shape}: {text}. It ran on the matrix units, which cut float32 to TF32; PRECISION tells tl.dot not to"
+BYTES = "{loads} bytes of A and B at {shape}, where {least} do"
 
 
 def judge_product(kernel: Callable | str) -> Report:
@@ -23,16 +25,16 @@ def judge_product(kernel: Callable | str) -> Report:
     `kernel`: under `@triton.jit`, of (A, B, C, M, N, K) and the constants BM, BN, BK and PRECISION, or its text.
     Raises what `run_triton` raises: ValueError for other arguments, KernelError for what does not compile.
     """
-    name = getattr(kernel, "__name__", "your program")
+    name = getattr(kernel, "__name__", ("your program", {}))
     for numbers, shape in itertools.product(("float32", "tf32"), SHAPES):
         with warnings.catch_warnings(action="ignore", category=UserWarning):  # of `and` for &, again for each shape
             run = run_triton(kernel, *shape, numbers, **TILE)
         if not run:
-            where = f"{' x '.join(map(str, shape))} (M x N x K) of {numbers}"
-            return Report(name, (first_wrong(run, where),), 1)
+            where = f"{' x '.join(map(str, shape))} (M x N x K), {numbers}"
+            return Report(name, (first_wrong(run, where),))
         if shape == WHOLE and (more := more_than_needed(run, *shape)):
-            return misses(Report(name, (), 1), more)
-    return Answer(name, (), len(SHAPES))
+            return misses(Report(name, ()), more)
+    return Answer(name, ())
 
 
 def first_wrong(run: BlockRun, where: str) -> Finding:
@@ -40,12 +42,9 @@ def first_wrong(run: BlockRun, where: str) -> Finding:
     first = run.findings[0]
     if first.kind == "unwritten" and not run.total("bytes", "global", "load"):
         return Finding("not yet", "It stores nothing so far.")
-    said = f"at {where}: {first.message}"
-    if first.text:
-        said += f"\n    {first.text}"
-    if first.kind == "wrong numbers" and run.numbers == "float32" and run.executed.get("matrix"):
-        said += ". It ran on the matrix units, which cut float32 to TF32; PRECISION tells tl.dot not to"
-    return Finding(first.kind, said)
+    values = {"shape": where, "text": first.message + (f"\n    {first.text}" if first.text else "")}
+    cut = first.kind == "wrong numbers" and run.numbers == "float32" and run.executed.get("matrix")
+    return Finding(first.kind, CUT if cut else "at {shape}: {text}", values=values)
 
 
 def more_than_needed(run: BlockRun, M: int, N: int, K: int) -> Finding | None:
@@ -53,7 +52,8 @@ def more_than_needed(run: BlockRun, M: int, N: int, K: int) -> Finding | None:
     loads = run.total("bytes", "global", "load")
     least = 4 * (M * K * ceil_div(N, TILE["BN"]) + K * N * ceil_div(M, TILE["BM"]))
     if loads > least:
-        return Finding("too many loads", f"{loads:,} bytes of A and B at {M} x {N} x {K}, where {least:,} do")
+        values = {"loads": f"{loads:,}", "least": f"{least:,}", "shape": f"{M} x {N} x {K}"}
+        return Finding("too many loads", BYTES, values=values)
     if run.numbers == "tf32" and not run.executed.get("matrix"):
         return Finding("no matrix units", "in tf32 they multiply what tl.dot is given, and nothing else")
     return None

@@ -2,14 +2,16 @@
 
 import numpy as np
 
+from kernel_judge import Report, wrong_elements
+
 from ..instruments import Trace, trace
-from ..judge import Report, wrong_elements
 from ..launch import Kernel, KernelError, draw
 from ..sandbox import SECONDS, Finding, Job, in_child, oclgrind_findings
 from .rules import lines_of, misses
 
 SHAPES = [(5, 7, 3), (9, 9, 14), (1, 1, 1), (17, 31, 23), (1, 1, 301), (1, 301, 2)]
 LOOKED_AT = 5, 5, 7  # M, N, K; there most wrong addresses stay inside the arrays, so that they can be told
+ELSEWHERE = "for C[{row}, {col}] at {shape} it reads {name} at the positions {given}; it should read {wanted}"
 
 
 def judge_transposed(k: Kernel) -> Report:
@@ -23,12 +25,12 @@ def judge_transposed(k: Kernel) -> Report:
     except (KernelError, ValueError):  # an address outside; Oclgrind names its line below
         seen = None
     if seen and not len(seen.accesses):
-        return Report(str(k), (Finding("not yet", "No element of C is ever written."),), 1, k.source)
+        return Report(k.title, (Finding("not yet", "not_yet_nothing_stored"),), k.source)
     stray = misread(seen) if seen else ()
-    report = Report(str(k), tuple(wrong_numbers(k)), len(SHAPES), k.source)
+    report = Report(k.title, tuple(wrong_numbers(k)), k.source)
     if report:
         return misses(report, *stray)
-    return Report(str(k), stray or report.findings, len(SHAPES), k.source)
+    return Report(k.title, stray or report.findings, k.source)
 
 
 def wrong_numbers(k: Kernel) -> list[Finding]:
@@ -39,7 +41,8 @@ def wrong_numbers(k: Kernel) -> list[Finding]:
     for (A, B), C in zip(operands, outcome.value or (), strict=False):
         if not found and wrong_elements(C, A, B.reshape(B.shape[::-1]).T).any():
             shape = f"{C.shape[0]} x {C.shape[1]} x {len(B)} (M x N x K)"
-            found = [Finding("wrong numbers", f"numbers of C are not right, for example at {shape}")]
+            text = "numbers of C are not right, for example at {shape}"
+            found = [Finding("wrong numbers", text, values={"shape": shape})]
     return found
 
 
@@ -64,7 +67,7 @@ def misread(seen: Trace) -> tuple:
             given, wanted = sorted(loads["index"].tolist()), list(range(first, first + K))
             if given != wanted:
                 kind = "too many loads" if {*wanted} <= {*given} else "wrong index"
-                place = f"for C[{row}, {col}] at {' x '.join(map(str, LOOKED_AT))} (M x N x K)"
-                text = f"{place} it reads {name} at the positions {given}; it should read {wanted}"
-                return (Finding(kind, text, lines_of(loads)),)
+                values = {"row": row, "col": col, "shape": f"{' x '.join(map(str, LOOKED_AT))} (M x N x K)"}
+                values |= {"name": name, "given": str(given), "wanted": str(wanted)}
+                return (Finding(kind, ELSEWHERE, lines_of(loads), values),)
     return ()

@@ -4,12 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 
+from kernel_judge import Finding, Report
+
 from .. import ladder
 from ..instruments import predicted_traffic, trace
-from ..judge import Report
 from ..launch import Kernel, KernelError, dialect
-from ..sandbox import Finding
 from .rules import misses, right
+
+MORE = "{loads} from {memory} at {shape}, where {least} do"
+APART = "neighbours in x do not read {name} together; {pieces} pieces of 16 bytes, where {least} do"
 
 
 def check_loads(k: Kernel, M: int = 16, N: int = 16, K: int = 16) -> Report:
@@ -20,22 +23,20 @@ def check_loads(k: Kernel, M: int = 16, N: int = 16, K: int = 16) -> Report:
     too: one that leaves its products out there loads little. Raises ValueError for what is no shape.
     """
     predicted_traffic(k, M, N, K)  # refuses what is no shape, before anything runs
-    report = right(k, (M, N, K), "its loads are counted")
+    report = right(k, (M, N, K), ("its loads are counted", {}))
     if not report:
         return report
     shorter = [max(1, side - 1) for side in (M, N, K)]
     try:
         findings = loads_too_much(k, M, N, K) or reads_apart(k) or loads_too_much(k, *shorter)
     except (KernelError, ValueError) as error:
-        return replace(report, not_looked_for=(*report.not_looked_for, f"how much it loads: {error}"))
+        note = Finding("", "not looked for here: how much it loads: {text}", values={"text": str(error)})
+        return replace(report, notes=(*report.notes, note))
     return misses(report, *findings)
 
 
 def loads_too_much(k: Kernel, M: int, N: int, K: int) -> list[Finding]:
-    """The memories from which it loads more than the rung that it is launched like, in that product.
-
-    Raises ValueError or KernelError where nothing can follow it.
-    """
+    """The memories it loads more from than its rung; raises ValueError or KernelError if nothing can follow it."""
     loads = trace(k, M, N, K).where(writes=False)  # as the source has them; a compiler may take some away
     most = predicted_traffic(k, M, N, K)
     if not ladder.STEPS[k.step].reuse:  # to sum in C itself costs time, and no idea
@@ -44,22 +45,18 @@ def loads_too_much(k: Kernel, M: int, N: int, K: int) -> list[Finding]:
     for memory, needed in (("global", most.global_loads), ("shared", most.shared_loads)):
         mine = np.count_nonzero(loads["memory"] == memory)
         if mine > needed:
-            text = f"{mine:,} from {memory} memory at {M} x {N} x {K}, where {needed:,} do"
-            found.append(Finding("too many loads", text))
+            values = {"loads": f"{mine:,}", "least": f"{needed:,}", "memory": Finding("", f"{memory}_memory")}
+            found.append(Finding("too many loads", MORE, values=values | {"shape": f"{M} x {N} x {K}"}))
     return found
 
 
 def reads_apart(k: Kernel) -> list[Finding]:
-    """The matrix that threads beside each other in x read further apart than those of the rung that k is launched like.
-
-    Counted in pieces of 4 numbers, which a row of threads touches with one instruction.
-    """
+    """The matrix that neighbours in x read further apart than the rung's, counted in pieces of 4 numbers."""
     rung = dialect(k.dialect).build(k.step, k.device if k.dialect == "OpenCL" else None, **k.parameters)
     for name in "AB":
         mine, most = pieces(k, name), pieces(rung, name)
         if mine > most:
-            text = f"neighbours in x do not read {name} together; {mine} pieces of 16 bytes, where {most} do"
-            return [Finding("not coalesced", text)]
+            return [Finding("not coalesced", APART, values={"name": name, "pieces": mine, "least": most})]
     return []
 
 

@@ -7,20 +7,21 @@ from itertools import product
 
 import numpy as np
 
+from kernel_judge import Finding, Report, wrong_elements
 from summa.algorithm import edges, panels
 
-from ..judge import Report, wrong_elements
 from ..launch import draw
-from ..sandbox import Finding
 from .answers import Answer, raised, source_around
 
 RUNS = (((2, 2), (4, 6, 8)), ((2, 3), (7, 11, 13)), ((3, 2), (12, 5, 9)))  # grids of ranks, and M, N, K
-WIDTH = 3  # columns of A and rows of B in a panel, at most
-PASSES = 20  # times that a step may have to wait for other ranks; twice is enough for SUMMA
+WIDTH, PASSES = 3, 20  # columns of A in a panel, at most; times that a step may have to wait for other ranks
+AT_PANEL = "on {p} x {q} ranks, with M, N, K = {M}, {N}, {K}, at the panel from k = {first} to {last}: {found}"
+AS_MANY = "C of rank {place} is wrong, though as many bytes came as in SUMMA"
+WAITS = "rank {place} waits along its {group} for the panel of number {root}, which sends nothing"
 
 
 class Later(BaseException):
-    """The owner has not sent its panel yet: this rank's step begins anew, once other ranks have gone on."""
+    """The owner, as `WAITS` names it, has not sent its panel yet: this rank's step begins anew, once others went on."""
 
 
 class Group:
@@ -37,7 +38,7 @@ class Group:
                 raise TypeError(f"root is {root}, so this rank of the {self.name} is the owner, and passes no array")
             self.sent[key] = panel.copy()
         if key not in self.sent:
-            raise Later(f"along its {self.name} for the panel of number {root}")
+            raise Later({"root": root, "group": (self.name, {})})
         self.came.append(self.sent[key].copy())
         return self.came[-1]
 
@@ -61,19 +62,17 @@ def judge_panel_step(step: Callable) -> Report:
     """Judge a learner's step(me, k0, k1, left, top) of SUMMA, on grids of 2 x 2, 2 x 3 and 3 x 2 ranks. A `Report`.
 
     After each panel each rank has to have got as many bytes as its two panels have, and C has to be right so far.
-    `me` is a `Rank`, k0 and k1 are the panel's ends, `left` is the column of ranks that owns A's, `top` the row that
-    owns B's.
+    `me` is a `Rank`, k0 and k1 are the panel's ends, `left` is the column of ranks with A's, `top` the row with B's.
     """
     wrong = None if step.__code__.co_names else Finding("not yet", "It does nothing so far.")  # a stub names nothing
     for grid, size in RUNS:
         wrong = wrong or wrong_product(step, grid, size)
-    return Answer(step.__name__, (wrong,) if wrong else (), len(RUNS), source_around(step))
+    return Answer(step.__name__, (wrong,) if wrong else (), source_around(step))
 
 
 def wrong_product(step: Callable, grid: tuple, size: tuple) -> Finding | None:
     """What is wrong with a product of that size in such steps on that grid; None if it is right."""
-    (p, q), (M, N, K) = grid, size
-    A, B = draw(*size)
+    (p, q), (M, N, K), (A, B) = grid, size, draw(*size)
     strips_A, strips_B = np.array_split(A, p), np.array_split(B, q, axis=1)
     of_A, of_B = edges(K, q), edges(K, p)
     ranks = {}
@@ -85,8 +84,8 @@ def wrong_product(step: Callable, grid: tuple, size: tuple) -> Finding | None:
         for (i, j), rank in ranks.items():
             wrong = wrong or wrong_block(rank, strips_A[i][:, :k1], strips_B[j][:k1], k0)
         if wrong:
-            here = f"on {p} x {q} ranks, with M, N, K = {M}, {N}, {K}, at the panel from k = {k0} to {k1 - 1}"
-            return replace(wrong, message=f"{here}: {wrong.message}")
+            values = dict(p=p, q=q, M=M, N=N, K=K, first=k0, last=k1 - 1)
+            return replace(wrong, key=AT_PANEL, values=values | {"found": wrong})
     return None
 
 
@@ -100,9 +99,9 @@ def one_step(step: Callable, ranks: dict, panel: tuple) -> Finding | None:
             try:
                 step(me, *panel)
             except Later as later:
-                late = Finding("error", f"rank {place} waits {later}, which sends nothing")
+                late = Finding("error", WAITS, values=later.args[0] | {"place": place})
             except (Exception, SystemExit) as error:  # a learner's function may fail in any way
-                return raised(error, f"rank {place}")
+                return raised(error, ("rank {place}", {"place": place}))
             else:
                 rank.C, rank.row, rank.column = me.C, row, column
                 del waiting[place]
@@ -114,7 +113,8 @@ def wrong_block(rank: Rank, A: np.ndarray, B: np.ndarray, k0: int) -> Finding | 
     for group, due in ((rank.row, A[:, k0:]), (rank.column, B[k0:])):
         got = sum(panel.nbytes for panel in group.came)
         if got != due.nbytes:
-            return Finding("bytes", f"rank {rank.i, rank.j} got {got} bytes along its {group.name}, not {due.nbytes}")
+            values = {"place": (rank.i, rank.j), "got": got, "due": due.nbytes, "group": (group.name, {})}
+            return Finding("bytes", "rank {place} got {got} bytes along its {group}, not {due}", values=values)
     if getattr(rank.C, "shape", None) != (len(A), B.shape[1]) or wrong_elements(rank.C, A, B).any():
-        return Finding("wrong numbers", f"C of rank {rank.i, rank.j} is wrong, though as many bytes came as in SUMMA")
+        return Finding("wrong numbers", AS_MANY, values={"place": (rank.i, rank.j)})
     return None

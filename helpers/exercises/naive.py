@@ -5,10 +5,10 @@ import re
 
 import numpy as np
 
+from kernel_judge import Finding, Report
+
 from ..instruments import trace
-from ..judge import Report
 from ..launch import Kernel, KernelError
-from ..sandbox import Finding
 from .loads import check_loads
 from .rules import judged, lines_of
 
@@ -21,7 +21,7 @@ def judge_naive(k: Kernel) -> Report:
     Returns a `Report`, true when right. No element of C may be stored by two threads.
     """
     if twice := stored_twice(k):
-        return Report(str(k), tuple(twice), 1, k.source)
+        return Report(k.title, tuple(twice), k.source)
     return judged(k, check_loads(k), not_allowed)
 
 
@@ -36,8 +36,8 @@ def stored_twice(k: Kernel) -> list[Finding]:
     if times.max(initial=0) < 2:
         return []
     row, col = divmod(elements[times.argmax()].item(), SHAPE[1])
-    text = f"C[{row}, {col}] is stored by {times.max()} threads at 9 x 9 (M x N); each thread has an element of its own"
-    return [Finding("stored twice", text, lines_of(stores))]
+    text = "C[{row}, {col}] is stored by {threads} threads at 9 x 9 (M x N); each thread has an element of its own"
+    return [Finding("stored twice", text, lines_of(stores), {"row": row, "col": col, "threads": times.max().item()})]
 
 
 def not_allowed(k: Kernel) -> list[Finding]:
@@ -48,4 +48,4 @@ def not_allowed(k: Kernel) -> list[Finding]:
     else:
         code = re.sub(r"//.*", "", k.source)
         used = [word for word in ("get_global_id", "return") if re.search(rf"\b{word}\b", code)]
-    return [Finding("not allowed", f"this exercise does without {word}") for word in used[:1]]
+    return [Finding("not allowed", "this exercise does without {word}", values={"word": word}) for word in used[:1]]

@@ -11,16 +11,12 @@ PART = re.compile(r"^(?P<space> *)(?:(?:#|//) (?P<alone>\d)\. |\S.*(?:#|//) (?P<
 COMMA = re.compile(r"\w+(?: *\[[^\[\]]*\])* *\[(?:[^\[\](),]|\([^()]*\))*,[^\[\]]*\]")
 
 
-class CommaIndex(KernelError):
-    """C source with an index such as A[row, k], which C takes for A[k]."""
-
-
 def with_part(name: str, step: str, parts: int | tuple[int, int], text: str) -> str:
     """The source of a step in that dialect, with a learner's text in place of one of its numbered parts.
 
     `parts`: the number in the comment that begins the part, or (first, last). The last one ends where the next part
     begins, or the block of lines around that part or around this one. Raises ValueError for a part that the kernel
-    has not, and CommaIndex for Python's index of two numbers in C.
+    has not, and KernelError for Python's index of two numbers in C.
     """
     if name == "OpenCL":
         refuse_commas(text)
@@ -43,10 +39,10 @@ def with_part(name: str, step: str, parts: int | tuple[int, int], text: str) -> 
 
 
 def refuse_commas(text: str) -> None:
-    """Raise CommaIndex for OpenCL C in which an index has a comma, with the line of the text."""
+    """Raise KernelError for OpenCL C in which an index has a comma, with the line of the text."""
     for number, line in enumerate(text.lstrip("\n").splitlines(), 1):
         if found := COMMA.search(line.partition("//")[0]):
-            raise CommaIndex(
+            raise KernelError(
                 f"line {number} of your text has {found[0]}. C has no such index: it takes what stands behind the "
                 "comma. Write A[row * L + k] for a matrix, where L is the length of a row, and As[ty][k] for a tile."
             )

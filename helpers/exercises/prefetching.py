@@ -4,15 +4,19 @@ from dataclasses import replace
 
 import numpy as np
 
+from kernel_judge import Finding, Report
+
 from ..instruments import trace
-from ..judge import Report
 from ..launch import Kernel, KernelError, cuda_kernel, parameters_like
-from ..sandbox import Finding
 from .parts import with_part
 from .rules import NOTHING, judged, lines_of, right
 
 TILES = 3  # of K: the first is asked for before the loop, so two are left to ask for early
 ASK = "fetch(A, B, row0, col0, k0, thread, a_new, b_new)\n"
+TWICE = "a thread reads {reads} numbers of {name} for {tiles} tiles; it needs {tiles}"
+BARRIERS = "{barriers} for {tiles} tiles; one a tile is enough"
+EARLY = "{reads} reads between asking for {name} and storing it; {most} are there to do"
+OTHERS = "for {tiles} tiles, it takes numbers of the K-tiles {order} of {name}. Where does the next tile begin?"
 
 
 def asked_early(**parameters: int) -> Kernel:
@@ -44,7 +48,7 @@ def judge_prefetching(k: Kernel) -> Report:
     for a tile and storing it. Where the numbers are wrong, it says of which tiles the first thread takes numbers.
     """
     tile = parameters_like(k, "tiled")["TILE"]
-    report = right(k, (tile, tile, TILES * tile), "its order is looked at")
+    report = right(k, (tile, tile, TILES * tile), ("its order is looked at", {}))
     if report or report.findings[0].kind in NOTHING:
         return judged(k, report, first_that_waits)
     return replace(report, findings=(*report.findings, *other_tiles(k, tile)))
@@ -68,17 +72,17 @@ def waits(a: np.ndarray, tile: int) -> Finding | None:
     for name in "AB":
         asked = a[a["array"] == name]
         if len(asked) > TILES:
-            text = f"a thread reads {len(asked)} numbers of {name} for {TILES} tiles; it needs {TILES}"
-            return Finding("asks twice", text, lines_of(asked))
+            values = {"reads": len(asked), "name": name, "tiles": TILES}
+            return Finding("asks twice", TWICE, lines_of(asked), values)
     barriers = len({*a["phase"].tolist()}) - 1
     if barriers > TILES:
-        return Finding("barriers", f"{barriers} for {TILES} tiles; one a tile is enough")
+        return Finding("barriers", BARRIERS, values={"barriers": barriers, "tiles": TILES})
     for name in "AB":
         for asked, stored in zip(np.flatnonzero(a["array"] == name)[1:], stores, strict=False):
             read = np.count_nonzero(a[asked:stored]["memory"] == "shared")
             if read < 2 * tile:
-                text = f"{read} reads between asking for {name} and storing it; {2 * tile} are there to do"
-                return Finding("waits", text, lines_of(a[[asked, stored]]))
+                values = {"reads": read, "name": name, "most": 2 * tile}
+                return Finding("waits", EARLY, lines_of(a[[asked, stored]]), values)
     return None
 
 
@@ -92,6 +96,6 @@ def other_tiles(k: Kernel, tile: int) -> list[Finding]:
     for name, asked, tiles in (("A", a, a["index"] % (TILES * tile) // tile), ("B", b, b["index"] // tile // tile)):
         order = tiles[:TILES].tolist()
         if order != [*range(TILES)]:
-            text = f"for {TILES} tiles, it takes numbers of the K-tiles {', '.join(map(str, order))} of {name}"
-            return [Finding("wrong tile", f"{text}. Where does the next tile begin?", lines_of(asked[1:]))]
+            values = {"tiles": TILES, "order": ", ".join(map(str, order)), "name": name}
+            return [Finding("wrong tile", OTHERS, lines_of(asked[1:]), values)]
     return []

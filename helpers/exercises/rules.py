@@ -8,11 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 
+from kernel_judge import Finding, Report
+
 from .. import ladder
+from ..checking import check
 from ..instruments import predicted_traffic, trace
-from ..judge import Report, check
 from ..launch import Kernel, KernelError
-from ..sandbox import Finding
 
 NOTHING = ("not yet", "zeros", "nothing stored")  # what C shows where nothing came of a kernel
 
@@ -20,27 +21,25 @@ NOTHING = ("not yet", "zeros", "nothing stored")  # what C shows where nothing c
 class MissesTheIdea(Report):
     """The verdict on a kernel that is right and still misses the idea."""
 
-    def __repr__(self):
-        text = f"✗ {self.subject} computes the right C, but misses the idea."
-        return text + super().__repr__().removeprefix(f"✗ {self.subject} is wrong.")
-
-    _repr_pretty_ = Report._repr_pretty_  # else IPython takes __repr__, since it stands here
+    def head(self) -> tuple[str, str, dict]:
+        """As `Report.head`."""
+        return "✗ ", "{subject} computes the right C, but misses the idea.", {"subject": self.subject}
 
 
-def right(k: Kernel, shape: tuple = (), what: str = "") -> Report:
+def right(k: Kernel, shape: tuple = (), what: tuple = ("", {})) -> Report:
     """Check a kernel, and that it is right at one more shape (M, N, K), if one is given. Returns a `Report`.
 
-    `what` is looked at there, "its loads are counted": a kernel that takes another path at this shape, one that gives
-    wrong numbers, could show anything.
+    `what` is done there, a sentence such as ("its loads are counted", {}): a kernel that takes another path at this
+    shape, one that gives wrong numbers, could show anything.
     """
     report = check(k)
     if not report:
         return answered(k, report)
     if not shape or (there := check(k, [shape])):
         return report
-    where = f"{' x '.join(map(str, shape))} (M x N x K), where {what}"
-    text = f"right elsewhere, and wrong at {where}: {there.findings[0].message}"
-    return replace(report, findings=(Finding("wrong at one size", text, there.findings[0].lines),))
+    values = {"shape": f"{' x '.join(map(str, shape))} (M x N x K)", "what": what, "found": there.findings[0]}
+    text = "right elsewhere, and wrong at {shape}, where {what}: {found}"
+    return replace(report, findings=(Finding("wrong at one size", text, there.findings[0].lines, values),))
 
 
 def judged(k: Kernel, report: Report, look: Callable) -> Report:
@@ -54,19 +53,18 @@ def judged(k: Kernel, report: Report, look: Callable) -> Report:
 
 def misses(report: Report, *findings: Finding) -> Report:
     """The verdict on a kernel of which `report` says that it is right, and of which these findings say the rest."""
-    return MissesTheIdea(report.subject, findings, report.shapes, report.source) if findings else report
+    return MissesTheIdea(report.subject, findings, report.source) if findings else report
 
 
 def answered(k: Kernel, report: Report) -> Report:
-    """The report; where that is "not yet" and the kernel reads what it is about, what was seen instead.
-
-    "Not yet" is for the placeholder that nobody has changed, and that reads neither A, nor B, nor a tile.
-    """
+    """The report; where that is "not yet" and the kernel reads what it is about, what was seen instead."""
     if report.findings[0].kind not in NOTHING or not reads(k):
         return report
-    said = report.findings[0].message.rstrip(".")
-    found = Finding("nothing arrives", f"{said}. It reads numbers; follow them through the sum into C")
-    return replace(report, findings=(found,))
+    text = "{found} It reads numbers; follow them through the sum into C"
+    found = report.findings[0]
+    if found.kind != "not yet":
+        text = "{found}. It reads numbers; follow them through the sum into C"
+    return replace(report, findings=(Finding("nothing arrives", text, values={"found": found}),))
 
 
 def reads(k: Kernel) -> bool:

@@ -2,16 +2,19 @@
 
 import re
 
+from kernel_judge import Finding, Report
+
 from ..instruments import bank_conflicts, cells, trace
-from ..judge import Report
 from ..launch import Kernel, cuda_kernel, parameters_like
-from ..sandbox import Finding
 from .loads import check_loads
 from .parts import with_part
 from .rules import judged, right
 
 PADDING = re.compile(r"(?<=LONG = TILE \+ )\d+")  # words behind each row of As
 COUNTED = 16  # the TILE at which conflicts are counted: a padding of one word is not enough there
+NARROW = "a warp asks {loads} times for numbers of {name}, where {least} wide loads do"
+CONFLICTS = "with PAD = {pad} and TILE = {tile} the stores to As take {lost} rounds too many"
+PADDED = "PAD = {pad}: no conflict is left in the stores to As. Is there no smaller padding without one?"
 
 
 def untransposed(text: str, **parameters: int) -> Kernel:
@@ -38,8 +41,8 @@ def not_wide(k: Kernel) -> list[Finding]:
     for name, side in (("As", k.parameters["TM"]), ("Bs", k.parameters["TN"])):
         loads, most = sum(row.instructions for row in seen if row.what == f"load {name}"), warps * depth * side // 4
         if loads > most:
-            said = f"a warp asks {loads // warps} times for numbers of {name}, where {most // warps} wide loads do"
-            return [Finding("not wide", said)]
+            values = {"loads": loads // warps, "name": name, "least": most // warps}
+            return [Finding("not wide", NARROW, values=values)]
     return []
 
 
@@ -76,8 +79,8 @@ def not_transposed(k: Kernel) -> list[Finding]:
             row, col = read.get(thread, (-1, -1))
             if place != ((col, row) if name == "A" else (row, col)):
                 kind = "not transposed" if name == "A" else "not in place"
-                said = f"the thread that reads {name}[{row}, {col}] stores at {name}s[{place[0]}, {place[1]}]"
-                return [Finding(kind, said)]
+                values = {"read": f"{name}[{row}, {col}]", "stored": f"{name}s[{place[0]}, {place[1]}]"}
+                return [Finding(kind, "the thread that reads {read} stores at {stored}", values=values)]
     return []
 
 
@@ -86,11 +89,10 @@ def not_smallest(k: Kernel) -> list[Finding]:
     pad = int(PADDING.search(k.source)[0])
     least = next((less for less in range(pad + 1) if not rounds_lost(k, less)), None)
     if least is None:
-        said = f"with PAD = {pad} and TILE = {COUNTED} the stores to As take {rounds_lost(k, pad)} rounds too many"
-        return [Finding("bank conflicts", said)]
+        values = {"pad": pad, "tile": COUNTED, "lost": rounds_lost(k, pad)}
+        return [Finding("bank conflicts", CONFLICTS, values=values)]
     if least < pad:
-        said = f"PAD = {pad}: no conflict is left in the stores to As. Is there no smaller padding without one?"
-        return [Finding("too much padding", said)]
+        return [Finding("too much padding", PADDED, values={"pad": pad})]
     return []
 
 

@@ -15,11 +15,7 @@ AT_ONCE = 1 << 15  # threads of an instruction, at most: where fewer have room, 
 
 
 def run_watched(k: Kernel, A: np.ndarray, B: np.ndarray, trace: int = 0) -> ptx_machine.Run:
-    """Run the kernel's code that keeps each access of the source, for A (M, K) and B (K, N). Returns its `Run`.
-
-    `trace`: how many accesses of threads it keeps. Raises KernelError for what does not compile, and for what no GPU
-    would do, with its line.
-    """
+    """The `Run` of code that keeps each access, `trace` of them; raises KernelError for what no GPU would do."""
     (M, _), N = A.shape, B.shape[1]
     C = np.full((M, N), np.nan, np.float32)
     options = dict(trace=trace, requests=not trace)  # what warps ask for follows from the trace

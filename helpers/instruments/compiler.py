@@ -138,10 +138,7 @@ def ptx(job: Job, capability: tuple[int, int]) -> str:
 
 
 def warm_up() -> None:
-    """In the process that children are forked from: compile a kernel, so that they find loaded what Numba loads late.
-
-    Does nothing where NVIDIA's compiler is not asked.
-    """
+    """Where children are forked that ask NVIDIA's compiler: load what Numba loads late, by compiling a kernel."""
     if os.environ.get(devices.CUDA_OF_CHILD) == "compiler":
         with suppress(Exception):  # a child that compiles says what is wrong
             compile_ptx(plain_function(from_ladder("tiled", {"TILE": 4})), SIGNATURE, (8, 0))

@@ -10,11 +10,7 @@ from .accesses import records_of
 
 
 def noted_launch(k: Kernel, A: np.ndarray, B: np.ndarray, **most: int) -> tuple[np.ndarray, dict]:
-    """All accesses of one launch as one array, and the shapes of its local arrays, {name: shape}.
-
-    `most`: as many are noted, if it is given. Raises KernelError for a source that cannot be noted, for an access
-    outside of all arrays, and for too many accesses.
-    """
+    """All accesses of one launch, at most so many, and {name: shape} of its local arrays; raises KernelError."""
     work = k.upload(A, B)
     lengths = (A.size, B.size, A.shape[0] * B.shape[1])
     arrays = [buffer.get_sub_region(0, 4 * n) for buffer, n in zip((work.A, work.B, work.C), lengths, strict=True)]

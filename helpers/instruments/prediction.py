@@ -35,18 +35,11 @@ COUNTERS = tomllib.loads(Path(__file__).with_name("counters.toml").read_text(enc
 
 
 def gpu_here() -> GPU | None:
-    """The GPU of this machine, as the table has it; None where there is none, or one that it does not know.
-
-    Its name alone would not do: an RTX 4090 of a laptop has fewer multiprocessors, an RTX 4060 of one another clock.
-    """
+    """The GPU of this machine, as the table has it; None where there is none, or one that it does not know."""
     device = devices.cuda_device()
-    same = [
-        gpu
-        for gpu in GPUS.values()
-        if re.search(rf"\b{gpu.name}\b", device.name)
-        and gpu.sms == device.units
-        and ("Laptop" in gpu.name) == ("Laptop" in device.name)
-    ]
+    same = [gpu for gpu in GPUS.values() if re.search(rf"\b{gpu.name}\b", device.name)]
+    # A laptop's RTX 4090 has fewer multiprocessors, and its RTX 4060 another clock.
+    same = [gpu for gpu in same if gpu.sms == device.units and ("Laptop" in gpu.name) == ("Laptop" in device.name)]
     # The name of an RTX 3070 is in that of an RTX 3070 Ti, too.
     return max(same, key=lambda gpu: len(gpu.name), default=None) if device.kind == "GPU" else None
 

@@ -31,11 +31,6 @@ class Trace:
     accesses: np.ndarray
     shapes: dict
 
-    @property
-    def has_barriers(self) -> bool:
-        """Whether any access comes after a barrier."""
-        return bool(self.accesses["phase"].any())
-
     def where(self, **values: object) -> np.ndarray:
         """The accesses whose fields have these values, such as where(array="A", writes=False, block=(0, 0, 0))."""
         chosen = np.ones(len(self.accesses), bool)

@@ -15,6 +15,7 @@ from ..errors import KernelError
 from . import operands
 from .operands import OnDevice, validate
 
+PAST_THE_END = "the kernel wrote {count} elements past the end of C: a store guard is missing"
 CALLED = "Call it as C = k(A, B): C is a new array, and its sizes follow from A and B."
 
 
@@ -96,7 +97,7 @@ class Work:
         M, N, _ = self.sizes
         guard = self.on.read(self.C, M * N)
         if touched := np.count_nonzero(guard != operands.CANARY):
-            raise KernelError(f"the kernel wrote {touched} elements past the end of C: a store guard is missing.")
+            raise KernelError(PAST_THE_END, count=touched)
         return self.on.read(self.C, 0, M * N).reshape(M, N)
 
     def matrices(self) -> list:

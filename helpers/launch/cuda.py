@@ -1,6 +1,7 @@
 """CUDA kernels: on a GPU; where there is none on an OpenCL device, natively, or on the PTX machine."""
 
 import functools
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -9,13 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from .. import devices, needs
+from cuda_without_gpu import NotNative
+
+from .. import devices, ladder, needs
 from ..arguments import told
 from ..devices import Device
 from ..errors import KernelError, in_our_words
 from .contestant import Backend, Work
 from .cuda_source import from_function, from_ladder, from_text
-from .kernel import DeviceLost, Kernel, no_room
+from .kernel import LOST, DeviceLost, Kernel, no_room
 from .on_ptx import refuse_long
 from .resolve import Dialect
 
@@ -44,7 +47,14 @@ def cuda_kernel(
         function, source = from_text(step, asked["parameters"]), step
     else:
         function, source = from_function(step)
+    if asked["own"] and not given and not builds_a_kernel(source):
+        asked["parameters"] = ladder.parameters(ladder.STEPS[asked["step"]], devices.PTX_MACHINE, given)
     return CudaKernel(function, source=source, **asked)
+
+
+def builds_a_kernel(source: str) -> bool:
+    """Whether the source takes its sizes from the course; a kernel alone has them as a GPU takes them."""
+    return not re.search(r"^@\w*\.?(cuda|jit)\b", source, re.MULTILINE)
 
 
 def only_device(step, name):
@@ -100,11 +110,7 @@ def told_plainly(device: Device | None = None) -> Iterator[None]:
             raise no_room(device) from None
         for name, what in STOPPED.items():
             if f"CUDA_ERROR_{name}" in str(error):
-                raise DeviceLost(
-                    f"the GPU stopped a kernel: {what} (CUDA_ERROR_{name}). It may be one that was launched before. "
-                    f"Nothing more runs on the GPU from here: restart Python, and run the cells again without that "
-                    f"launch."
-                ) from None
+                raise DeviceLost(LOST, what=(what, {}), name=name) from None
         raise
 
 
@@ -200,10 +206,12 @@ class CudaKernel(Kernel):
         start = time.perf_counter()
         try:
             if self.runs_natively:
-                from .natively import native_launcher
+                from .natively import native_code, native_launcher
 
-                self.native = native_launcher(self)
-                self.device = self.device if self.native else devices.PTX_MACHINE
+                try:
+                    self.native = native_launcher(self, native_code(self))
+                except NotNative:
+                    self.device = devices.PTX_MACHINE
             if not self.native:
                 self.function.compile(SIGNATURE)
         except Exception as error:  # Numba raises many kinds; the learner needs its words

@@ -5,15 +5,18 @@ import importlib
 import inspect
 import linecache
 import re
+import sys
 import textwrap
 import traceback
 import warnings
 from collections.abc import Callable
+from types import ModuleType
 
 from ..errors import KernelError, quoted
+from ..language import ENGLISH, spelled
 from . import refusals
 from .contestant import no_exit
-from .numba_internals import is_complaint, is_device_function, is_jitted, plain_function
+from .numba_internals import is_device_function, is_jitted, plain_function
 
 TEXT = "<kernel "  # the file names of kernels that came as text begin so
 warnings.filterwarnings("ignore", message="Could not find source for function")  # older Numba looks for such files
@@ -56,6 +59,7 @@ def from_text(source, p):
     name = f"{TEXT}{abs(hash(source)):x}>"
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     namespace = {"__name__": "kernel"}
+    sys.modules.setdefault("kernel", ModuleType("kernel"))  # Numba knows a function that calls itself by its module
     try:
         with no_exit("the source"):
             exec(compile(source, name, "exec"), namespace)
@@ -93,9 +97,8 @@ def at_its_line(error, name):
     """An exception that a learner's source raised, as a `KernelError` with the line of the file `name` and its text."""
     numbers = [n for f, n in traceback.walk_tb(error.__traceback__) if f.f_code.co_filename == name]
     source = "".join(linecache.getlines(name))
-    ours = is_complaint(error) or refusals.is_known(str(error))
-    said = refusals.meant(str(error))[0] if ours else f"{type(error).__name__}: {error}"
-    return KernelError(quoted(source, numbers[-1] if numbers else None, said))
+    said, line = refusals.told(error, source, lambda file, line: line if file == name else 0)
+    return KernelError(quoted(source, line or (numbers[-1] if numbers else None), spelled(ENGLISH, *said)))
 
 
 def call_builder(builder, p):

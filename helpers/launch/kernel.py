@@ -8,11 +8,11 @@ from .. import ladder
 from ..arguments import sizes, some, told
 from ..devices import PTX_MACHINE, Device
 from ..errors import KernelError
+from ..language import ENGLISH, spelled
 from .contestant import Contestant
 from .operands import GUARD, OnDevice, as_placed, refuse_another_shape, refuse_beyond_host
 
 OCLGRIND_LIMIT = 128**3  # multiply-adds that Oclgrind does in some seconds
-BUILT = {}  # {(source, *options): binary} of what another process has built for this one, on the same device
 
 
 class Kernel(Contestant):
@@ -55,10 +55,6 @@ class Kernel(Contestant):
         on.write(over.memory, X)
         return over
 
-    def binary(self) -> dict:
-        """{what the driver built it from: what came of it}, for another process; {} where that need not be kept."""
-        return {}
-
     def grid(self, M: int, N: int) -> tuple[int, int]:
         """Blocks along (x, y) for a C of M x N."""
         return ladder.STEPS[self.step].grid(self.parameters, M, N)
@@ -67,10 +63,15 @@ class Kernel(Contestant):
         """Threads along (x, y) for a C of M x N, which OpenCL is launched with."""
         return tuple(n * threads for n, threads in zip(self.grid(M, N), self.block, strict=True))
 
-    def __str__(self):
+    @property
+    def title(self) -> str | tuple:
+        """What a verdict calls it: its name, or a sentence, see `language.spelled`."""
         if self.own:
-            return f"your kernel ({self.dialect}, launched like {self.step})"
+            return "your kernel ({dialect}, launched like {step})", {"dialect": self.dialect, "step": self.step}
         return f"{self.step} ({self.dialect}{f', {self.inputs}' * (self.inputs != 'float32')})"
+
+    def __str__(self):
+        return self.title if isinstance(self.title, str) else spelled(ENGLISH, *self.title)
 
     def __repr__(self):
         more = ", or less, by the shape" * self.by_shape + "; compiled, and run on the PTX machine" * self.untimed
@@ -126,6 +127,12 @@ def refuse_beyond_buffer(device: Device, M: int, N: int, K: int) -> None:
             f"one matrix of {largest - GUARD} elements is more than {device.name} holds in one buffer "
             f"that a 32-bit index can address ({limit} elements). Multiply a block of rows at a time."
         )
+
+
+LOST = (
+    "the GPU stopped a kernel: {what} (CUDA_ERROR_{name}). It may be one that was launched before. Nothing more runs "
+    "on the GPU from here: restart Python, and run the cells again without that launch."
+)
 
 
 class DeviceLost(KernelError):

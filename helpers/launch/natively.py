@@ -6,8 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pyopencl as cl
 
-from cuda_without_gpu import NotNative
-from cuda_without_gpu.native import compile_native, flat_array
+from cuda_without_gpu.native import NativeKernel, compile_native, flat_array
 
 from .contestant import Work
 from .kernel import Kernel
@@ -15,13 +14,18 @@ from .on_ptx import EXAMPLE
 from .opencl import context_of
 
 
-def native_launcher(k: Kernel) -> Callable | None:
-    """Build a CUDA kernel: Work -> what asks for it once. None where it uses what only the PTX machine has."""
-    try:
-        native = compile_native(k.function, *EXAMPLE, block=k.block)
-        program = native.build(context_of(k.device))
-    except NotNative:
-        return None
+def native_code(k: Kernel) -> NativeKernel:
+    """The SPIR-V of a CUDA kernel. Raises NotNative where it uses what only the PTX machine has."""
+    return compile_native(k.function, *EXAMPLE, block=k.block)
+
+
+def native_launcher(k: Kernel, native: NativeKernel, *options: str) -> Callable:
+    """Build it for its device: Work -> what asks for it once. Raises NotNative where the device does not take it.
+
+    `options`: for the device's compiler, whose code is not kept then.
+    """
+    context = context_of(k.device)
+    program = cl.Program(context, native.spirv).build([*options]) if options else native.build(context)
 
     def launcher(work: Work) -> Callable:
         function = cl.Kernel(program, "kernel")  # of its own: it keeps its arguments

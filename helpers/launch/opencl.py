@@ -2,11 +2,11 @@
 
 import contextlib
 import functools
-import os
 import re
 import threading
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 
@@ -15,12 +15,11 @@ from ..arguments import told
 from ..devices import Device
 from ..errors import KernelError, quoted
 from .contestant import Backend, Work
-from .kernel import BUILT, Kernel, no_room
+from .kernel import Kernel, no_room
 from .resolve import Dialect
 
 with needs.loading("pyopencl"):
     import pyopencl as cl
-    from pyopencl.characterize import has_src_build_cache
 
 
 def opencl_kernel(
@@ -43,18 +42,7 @@ def opencl_kernel(
     if asked["own"]:
         refuse_another_language(step)
         refuse_own_macros(step, asked["parameters"])
-        build_elsewhere_first(step, asked)
     return OpenCLKernel(source=step if asked["own"] else OPENCL.source_of(asked["step"]), **asked)
-
-
-def build_elsewhere_first(source, asked):
-    """Have a learner's source built in a child, once. Raises KernelError for what does not build, and why."""
-    step, parameters, device = asked["step"], asked["parameters"], asked["device"]
-    key = source, step, device, *parameters.items()
-    if key in TRIED or devices.PROVED_ABOVE in os.environ:  # a child may crash
-        return
-    BUILT.update(first_build(source, step, parameters, device))
-    TRIED.add(key)
 
 
 def refuse_another_language(source):
@@ -175,15 +163,8 @@ def aligned(nbytes):
     return memory[start : start + nbytes]
 
 
-TRIED = set()  # what has been built in a child: (source, step, device, parameters)
-first_build = None  # builds a learner's source there, in `sandbox`: helpers/__init__.py sets it, which knows both
-
-
 def program(context, source, *options):
     """The built program. Raises pyopencl's RuntimeError where the source does not compile."""
-    if (source, *options) in BUILT:
-        with contextlib.suppress(cl.Error):  # a driver may refuse what it gave
-            return cl.Program(context, context.devices, [BUILT[source, *options]]).build()
     with devices.building(context.devices[0]):
         return cl.Program(context, source).build(list(options))
 
@@ -193,38 +174,41 @@ SIX = "int M, int N, int K, and global float pointers A, B, C"
 
 
 class OpenCLKernel(Kernel):
-    """A built `__kernel` with the step's work-group and global size."""
+    """A `__kernel` with the step's work-group and global size. A learner's is built once it has passed a check."""
 
-    dialect, backend = "OpenCL", OpenCLBackend
+    dialect, backend, build_seconds = "OpenCL", OpenCLBackend, None
     order = "MNKABC"  # of its arguments
 
     def __init__(self, **asked: object):
         super().__init__(**asked)
         self.variants = {}
         self.context, self.queue = context_and_queue(self.device)
+        if not self.own:
+            self.compile()
+
+    def compile(self) -> None:
+        """Build it, once: of a learner's source a compiler may crash, or not come to an end, so `check` does it first.
+
+        Raises KernelError for what does not compile, or cannot be launched here.
+        """
+        if self.build_seconds is not None:
+            return
         start = time.perf_counter()
         try:
-            self.made_from = self.source, *macros(self.parameters), ARGUMENT_TYPES
-            self.program = program(self.context, *self.made_from)
+            self.program = program(self.context, self.source, *macros(self.parameters), ARGUMENT_TYPES)
             kernels = self.program.all_kernels()
         except cl.RuntimeError as error:
             raise KernelError(f"{self} does not compile.\n{compiler_says(str(error), self.source)}") from None
         if len(kernels) != 1:
             raise KernelError(f"the source must hold exactly one __kernel, not {len(kernels)}.")
         self.function = kernels[0]
-        self.build_seconds = time.perf_counter() - start
         if self.function.num_args != 6:
             raise KernelError(
                 f"{self.function.function_name} takes {self.function.num_args} arguments; it must take six: {SIX}."
             )
         self.refuse_other_arguments()
         self.refuse_other_groups()
-
-    def binary(self) -> dict:
-        """{what the driver built it from: what came of it}, for another process; {} where the driver keeps its own."""
-        if has_src_build_cache(self.device.handle):
-            return {}
-        return {self.made_from: self.program.get_info(cl.program_info.BINARIES)[0]}
+        self.build_seconds = time.perf_counter() - start
 
     def refuse_other_arguments(self) -> None:
         """Raise KernelError unless the kernel takes three numbers of 4 bytes, and then three pointers to float."""
@@ -244,6 +228,7 @@ class OpenCLKernel(Kernel):
                 self.function.set_arg(number, np.int32(1) if number < 3 else buffer)
             except cl.Error:
                 other = True
+            other = other or kind.startswith("__constant")  # which holds 64 KB, and so no matrix
             if other or (known and number < 3 and known[2]):
                 must = f"int {name}" if number < 3 else f"__global {'const ' * (name != 'C')}float *{name}"
                 raise KernelError(
@@ -300,6 +285,7 @@ class OpenCLKernel(Kernel):
 
     def launcher(self, work: Work) -> Callable:
         """What asks for the kernel once, and returns its event."""
+        self.compile()
         # A kernel object of its own keeps its arguments: to set them takes longer than a small product.
         function, queue = cl.Kernel(self.program, self.function.function_name), work.on.queue
         given = dict(zip("MNKABC", (*map(np.int32, work.sizes), work.A, work.B, work.C), strict=True))
@@ -338,11 +324,32 @@ def meant(message, line, above):
     return name[0] if name else message  # without "did you mean 'pow'?"
 
 
+# Intel's and NVIDIA's compilers write "FILE:3:7: error: ...", PoCL's "error: FILE:3:7: ...".
+ERROR = re.compile(r"(?:^|(\S*):)(\d+):\d+: (?:fatal )?error: (.*)", re.MULTILINE)
+ERROR_OF_POCL = re.compile(r"error: (\S*):(\d+):\d+: (.*)")
+NO_BODY = re.compile(r"Symbols not found: \[ (\w+)|Cannot find symbol (\w+) in|nresolved extern function '(\w+)'")
+
+
+def at_the_include(file, number, message, log, source):
+    """An error's line and message; of one within a file that the source includes, the line of its #include."""
+    name = Path(file).name
+    if not name.endswith(".h"):
+        return int(number), message
+    first = re.search(rf"In file included from \w*:?(\d+):\n(?:In file .*\n)*{re.escape(file)}:", log)
+    named = re.search(r"#\s*include", source)
+    line = int(first[1]) if first else source.count("\n", 0, named.start()) + 1 if named else 0
+    return line, f"{message} ({name}, line {number})"
+
+
 def compiler_says(log, source):
     """The compiler's own errors, each with the source line it means; the whole log if none is recognised."""
     said, lines, names = [], ["", *source.splitlines()], set()
-    # Intel's and NVIDIA's compilers write "3:7: error: ...", PoCL's "error: FILE:3:7: ...".
-    found = re.findall(r"(\d+):\d+: (?:fatal )?error: (.*)", log) or re.findall(r"error: \S*:(\d+):\d+: (.*)", log)
+    found = [at_the_include(*error, log, source) for error in ERROR.findall(log) or ERROR_OF_POCL.findall(log)]
+    if lost := NO_BODY.search(log):
+        name = next(filter(None, lost.groups()))
+        found.append(
+            (source.count("\n", 0, source.find(name)) + 1, f"{name} is declared, and no function has its body")
+        )
     in_doubt = {number for number, message in found if UNKNOWN.match(message)}
     for number, message in found:
         name = UNKNOWN.match(message)

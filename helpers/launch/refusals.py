@@ -1,117 +1,179 @@
-"""What Numba's compiler refuses, in words for a kernel's author: what it means, and what helps."""
+"""What Numba's compiler refuses, for a kernel's author: its own sentence, or what it means, where that is sure."""
 
+import linecache
 import re
+from collections.abc import Callable
+from typing import NamedTuple
 
-SHAPE_OF_ARRAYS = (
-    "the shape of a shared or a local array must be known when the kernel is compiled: write numbers, names of numbers "
-    "outside the kernel such as TILE, or the builder's parameters. A sum or a product needs such a name, too"
-)
-TYPE_OF_ARRAYS = "the elements of a shared or a local array have a type of Numba's, such as float32, and not Python's"
-SIGNATURE = (
-    "the kernel's signature does not fit: A, B and C are arrays of float32 with two dimensions, C-contiguous. Leave "
-    'the signature out, or write "void(float32[:, :], float32[:, :], float32[:, :])"'
-)
-NO_MEMORY = (
-    "a kernel cannot make lists or arrays while it runs, and has no products of whole rows: use cuda.local.array or "
-    "cuda.shared.array, and sum element by element"
-)
-NO_HALF = "float16 needs NVIDIA's compiler: Numba brings its code as CUDA C++. Use float32"
-DECORATOR, ARRAYS = r"^\s*@cuda\.jit|\bcuda\.jit\(", r"(shared|local)\.array\("
-INDEX = r"^[^@]*\[[^\]]*,"
-# (what Numba says, what that means for the author, what is in the line where Numba names none)
+from cuda_without_gpu import KernelError
+
+from .numba_internals import places_of
+
+# An index of one number, a sum or a product.
+FLAT = r"\b(?P<array>[ABC])\[(?:[^\[\],:]|\[\d\])*[*+](?:[^\[\],:]|\[\d\])*\]"
+
+
+class Remedy(NamedTuple):
+    """What a complaint means.
+
+    says     is found in the complaint, as `spelled` has it; groups of it, and of `line`, stand in `words`
+    words    what it means, and what helps
+    example  what Numba refuses so: lines of a kernel, or all of its source
+    line     is found in the line of the source that the complaint is about; where Numba names none, in any of them
+    """
+
+    says: str
+    words: str
+    example: str
+    line: str = ""
+
+
 REMEDIES = (
-    (
-        r"No conversion from .+ to none|must have void return type|with an explicit return value",
+    Remedy(
+        r"No conversion from .+ to none",
         "a kernel returns nothing. Store the number in C, and leave out what stands behind `return`",
+        "return A[0, 0]",
         r"^\s*return\s+\S",
     ),
-    (
-        r"exception_match|set_try_status|\btry\b",
+    Remedy(
+        r"exception_match|set_try_status",
         "a kernel catches no exceptions. Guard the access with `if`",
-        r"^\s*try\s*:",
+        "try:\n    C[0, 0] = 1\nexcept Exception:\n    pass",
     ),
-    (r"cannot index array\(\w+, 1d, A\)", SIGNATURE, DECORATOR),
-    (r"cannot index array\(\w+, (\d)d, \w\) with (\d)", "an array of {0} dimensions takes {0} indices, not {1}", INDEX),
-    (
-        r"Unsupported array index type (float\d+)",
-        "an index is a whole number, and here it is {0}: divide with //, or write int(...)",
-        INDEX,
+    Remedy(
+        r"the kernel's signature says",
+        "the kernel's signature does not fit: A, B and C are arrays of float32 with two dimensions, C-contiguous. "
+        'Leave the signature out, or write "void(float32[:, :], float32[:, :], float32[:, :])"',
+        '@cuda.jit("void(float64[:, :], float64[:, :], float64[:, :])")\ndef kernel(A, B, C):\n    C[0, 0] = A[0, 0]',
+        r"\bcuda\.jit\(",
     ),
-    (r"failed to unpack u?int", "cuda.grid(1) is one number; write cuda.grid(2) for two", r"cuda\.grid\(1\)"),
-    (
-        r"CPUDispatcher",
-        "this is a function for the CPU. Write @cuda.jit above the kernel, not @njit or @jit",
-        r"^\s*@(?!cuda)(\w+\.)?n?jit",
-    ),
-    (
-        r"Untyped global name '(\w+)'.*<class 'function'>",
-        "{0} is a plain function of Python: write @cuda.jit(device=True) above it",
-        r"(?<!def )\b{0}\(",
-    ),
-    (
-        r"insert_unresolved_ref|runaway recursion",
-        "a function that calls itself does not compile: write a loop",
-        r"device=True",
-    ),
-    (r"Unknown attribute '(\w+)' of type Module", "there is no {0} in a kernel: write it out, in loops", r"\.{0}\b"),
-    (r"cannot cache function", "what is given as text has no file to keep it beside: leave out cache=True", r"cache"),
-    (r"signature says|No matching definition|Signature mismatch: [012] ", SIGNATURE, DECORATOR),
-    (
-        r"Signature mismatch",
+    Remedy(
+        r"Signature mismatch: 3 argument types given",
         "a kernel takes three arguments, A, B and C, in this order. M and N are C.shape, K is A.shape[1]",
+        "@cuda.jit\ndef kernel(A, C):\n    C[0, 0] = A[0, 0]",
         r"^\s*def ",
     ),
-    (r"array\(UniTuple\(Literal\S+ x \d\), Function|array\(Literal\S+, Function", TYPE_OF_ARRAYS, ARRAYS),
-    (r"Function\(<function (shared|local)\.array", SHAPE_OF_ARRAYS, ARRAYS),
-    (r"IMPORT_NAME|IMPORT_FROM", "write `import` outside the kernel", r"^\s+(import|from)\b"),
-    (r"unnamed-cu", NO_HALF, r"16"),
-    (
-        r"Function\(<class 'str'>\)",
-        "a kernel makes no text: print numbers and plain words with commas between, as in print('row', row)",
-        r"\bf['\"]|\.format\(",
+    Remedy(
+        r"array\(\w+, 1d, \w\)",
+        "{array} has two dimensions: write {array}[row, column], with a comma",
+        "C[0, 0] = A[2 * A.shape[1] + 1]",
+        FLAT,
     ),
-    (
-        r"NRT required|list\(|_ol_array_allocate|np_empty|np_dot|\bdot\(array|scipy 0\.16",
-        NO_MEMORY,
-        r"= *\[|\bnp\.\w+\(| @ |\.sum\(",
+    Remedy(
+        r"'CPUDispatcher' object is not subscriptable",
+        "this is a function for the CPU. Write @cuda.jit above the kernel, not @njit or @jit",
+        "@numba.njit\ndef kernel(A, B, C):\n    C[0, 0] = A[0, 0]",
+        r"^\s*@(?!cuda)(\w+\.)?n?jit",
     ),
-    (
-        r"Only accept returning of array",
-        "`ravel` and `flatten` may copy, which a kernel cannot: A.reshape(A.size) is a view",
-        r"\.(ravel|flatten)\(",
+    Remedy(
+        r"Untyped global name '(?P<name>\w+)'.*<class 'function'>",
+        "{name} is a plain function of Python: write @cuda.jit(device=True) above it",
+        "def one():\n    return 1\n\n@cuda.jit\ndef kernel(A, B, C):\n    C[0, 0] = one()",
     ),
-    (
-        r"liveness info missing for vars: \{'(\w+)'\}",  # of a loop within a loop; of others it says nothing
-        "a loop never ends, as where nothing in it changes {0}",
-        r"\bwhile\b.*\b{0}\b",
+    Remedy(
+        r"insert_unresolved_ref",
+        "a function calls itself by way of another, or with other types, which Numba compiles for no GPU: write a loop",
+        "@cuda.jit(device=True)\ndef total(a, n):\n    return a if n < 1 else total(a + 0.5, n - 1)\n\n"
+        "@cuda.jit\ndef kernel(A, B, C):\n    C[0, 0] = total(1, A.shape[1])",
     ),
-    (
-        r"Type of variable '\$",
-        "Numba cannot tell the type of this. Set a name in a line of its own, not by := inside a condition",
-        r":=",
+    Remedy(
+        r"function (?:shared|local)\.array found for signature:\s+>>> array\((?P<given>.+)\)\n",
+        "an array takes a shape of numbers that are known when the kernel is compiled, and a type of Numba's, as in "
+        "cuda.shared.array((TILE, TILE), float32). Here it gets {given}. A sum or a product needs a name outside the "
+        "kernel",
+        "s = cuda.shared.array((cuda.blockDim.x, 4), float32)",
     ),
-    (r"ariable '(\w+)' (?:is not defined|referenced before)", "{0} is used before it has a value", r"\b{0}\b"),
-    (r"name '(\w+)' is not defined", "there is no {0} here", r"\b{0}\b"),
+    Remedy(
+        r"NRT required",
+        "a kernel cannot make lists while it runs: use cuda.local.array or cuda.shared.array",
+        "t = [A[0, 0]]\nt[0] += 1",
+        r"= *\[|\(\[",
+    ),
+    Remedy(
+        r">>> dot\(array|scipy 0\.16",
+        "a kernel has no products of whole rows: sum element by element",
+        "C[0, 0] = A[0] @ B[:, 0]",
+        r"@|\bdot\(",
+    ),
+    Remedy(
+        r"liveness info missing for vars: \{'(?P<name>\w+)",  # of a loop within a loop; of others it says nothing
+        "a loop never ends, as where nothing in it changes {name}",
+        "for k in range(3):\n    i = 0\n    while i < 4:\n        C[0, 0] += A[0, i]",
+        r"\bwhile\b.*\b{name}\b",
+    ),
 )
 
+# What Numba calls things, and what stands for it.
+NAMES = (
+    (r"type\(CUDADispatcher\(<function (\w+) at 0x\w+>\)\)", r"\1"),
+    (r"(?:Function\()?<(?:built-in )?(?:function|intrinsic) ([\w.]+)(?: at 0x\w+)?>\)?", r"function \1"),
+    (r"\bfunction function ", "function "),
+    (r"Function\(<class '([\w.]+)'>\)", r"Python's \1"),
+    (r"Module\(<module '([\w.]+)'.*?>\)", r"module \1"),
+    (r"\bclass\((\w+)\)", r"\1"),
+    (r"Literal\[\w+\]\(([^()]*)\)", r"\1"),
+    (r"Array\((\w+), (\d), '(\w)'[^)]*\)", r"array(\1, \2d, \3)"),
+    (r"UniTuple\((\w+) x (\d)\)", lambda at: f"({', '.join([at[1]] * int(at[2]))})"),
+    (r"\bTuple\(", "("),
+    (r"\('(.*)', '(.*)'\)", r"\1\2"),
+    (r" for file '<kernel.*?>'|, operation: .*|\.? Raised from .*", ""),
+    (r"(?: for)? '?\$[\w.]+'?", ""),
+    (r"_Kernel\.__init__\(\)", "@cuda.jit"),
+)
+OPERATORS = dict(add="+", sub="-", mul="*", truediv="/", iadd="+=", isub="-=", imul="*=", itruediv="/=")
 
-def is_known(said: str) -> bool:
-    """Whether `meant` has words of its own for that complaint."""
-    return any(re.search(pattern, said) for pattern, *_ in REMEDIES)
+
+def told(error: Exception, source: str, line_of: Callable[[str, int], int]) -> tuple[tuple[str, dict], int]:
+    """(what an error of Numba's says to the kernel's author, the line of the source that it is about, 0 for none).
+
+    What it says is (sentence, values), see `language.spelled`.
+
+    source    the kernel's, whose lines are numbered from 1
+    line_of   a function of a file and a line in it: that line of `source`, another number for one that is not there
+    """
+    if isinstance(error, KernelError):
+        return ("{text}", {"text": str(error)}), 0
+    said, lines, places = spelled(str(error)), source.splitlines(), places_of(error)
+    numbers = [number if 0 < number <= len(lines) else 0 for number in (line_of(*place) for place in places)]
+    about = linecache.getline(*places[0]) if places else ""
+    line = next(filter(None, numbers), 0)
+    for remedy in REMEDIES:
+        if found := re.search(remedy.says, said):
+            groups = found.groupdict()
+            pattern, looked_at = remedy.line.replace("{name}", groups.get("name", "")), enumerate(lines, 1)
+            if places or not pattern:
+                looked_at = [(line, about)]
+            for number, text in looked_at:
+                if at := re.search(pattern, text.partition("#")[0]):
+                    return (remedy.words, groups | at.groupdict()), number
+    if not places:
+        return ("{text}", {"text": f"{type(error).__name__}: {said}"}), 0
+    values = {"text": sentence(said), "code": about.strip()}
+    return ("Numba says: {text}" if numbers[0] else "Numba says: {text}, in `{code}`", values), line
 
 
-def meant(said: str) -> tuple[str, str | None]:
-    """(what a complaint of Numba's means, what the line that it is about has in it, a pattern, None for any)."""
-    for pattern, words, where in REMEDIES:
-        if found := re.search(pattern, said):
-            return words.format(*found.groups()), where.format(*map(re.escape, filter(None, found.groups())))
-    return f"Numba says: {first_words(said)}", None
+def spelled(said: str) -> str:
+    """A complaint without what only Numba knows: addresses, its own names for numbers on their way."""
+    for pattern, plain in NAMES:
+        said = re.sub(pattern, plain, said)
+    return said
 
 
-def first_words(said: str) -> str:
-    """The most telling line of a long complaint of Numba's."""
-    exact = re.search(r"^\s*Numba\w*Error: (.+)$", said, re.MULTILINE)
-    lacking = re.search(r"^\s*>>> (.+)$", said, re.MULTILINE)
-    lines = [line for line in said.strip().splitlines() if not line.startswith("Failed in cuda mode")]
-    told = exact[1] if exact else f"it knows no {lacking[1]}" if lacking else (lines or [said])[0]
-    return told.strip().rstrip(".:")
+def sentence(said: str) -> str:
+    """The most telling line of a long complaint."""
+    exact = re.search(r"^\s*Numba\w*Error: (?!Failed in)(.+)$", said, re.MULTILINE)
+    lacking = re.search(r"^\s*>>> (\w+)\((.*)\)$", said, re.MULTILINE)
+    lines = [line.strip() for line in said.splitlines() if line.strip() and not line.startswith("Failed in")]
+    own = (
+        exact[1].partition(": ")[0] if exact else f"it knows no {operation(*lacking.groups())}" if lacking else lines[0]
+    )
+    known = re.search(r"Known signatures:\s+\* (.*)", said)
+    return own.removeprefix("NameError: ").rstrip(".:") + (f". It takes {known[1]}" if known else "")
+
+
+def operation(name: str, takes: str) -> str:
+    """An operation of Numba's as Python writes it: "float32 += int64" for `iadd`."""
+    operands = re.split(r", (?![^()]*\))", takes)
+    if name in ("getitem", "setitem") and len(operands) > 1:
+        return f"{operands[0]}[{operands[1].strip('()')}]" + "".join(f" = {value}" for value in operands[2:])
+    return f" {OPERATORS[name]} ".join(operands) if name in OPERATORS else f"{name}({takes})"

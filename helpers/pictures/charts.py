@@ -12,10 +12,10 @@ from matplotlib.patches import Rectangle
 from ptx_machine import LOADS_AND_STORES
 
 from .. import ladder
-from ..arguments import told
 from ..clock import Limits, Scoreboard, Timing
 from ..clock.timing import spell_spread
 from ..instruments import CompiledRun, CompilerReport, Prediction
+from ..language import said
 from .drawing import (
     A_COLOUR,
     B_COLOUR,
@@ -28,6 +28,8 @@ from .drawing import (
     PEER,
     UNITS,
     Picture,
+    label,
+    listed,
     look,
     outline,
     plain_ticks,
@@ -67,7 +69,7 @@ def along_rates(ax: Axes, least: float, most: float) -> None:
     plain_ticks(ax.xaxis)
     ax.grid(axis="x", color=GRID, linewidth=0.6)
     ax.set_axisbelow(True)
-    ax.set_xlabel("GFLOP/s, logarithmic: from one gridline to the next is ten times")
+    ax.set_xlabel(label("GFLOP/s, logarithmic: from one gridline to the next is ten times"))
 
 
 def hollow(bars: list, predictions: list[Prediction]) -> None:
@@ -86,10 +88,12 @@ def spell_rate(gflops: float) -> str:
     return f"{gflops:.3g}" if gflops < 999.5 else f"{gflops:,.0f}"
 
 
-def unsteady(t: Timing) -> str:
-    """What a bar says where the repeats differ so much that its length means little; else nothing."""
-    said = spell_spread(t.spread or 0)
-    return f", {said}{': a busy machine' * ('%' in said)}" if (t.spread or 0) > UNSTEADY else ""
+def spell(t: Timing, unit: str = "") -> tuple:
+    """A rate, and where the repeats differ so much that it means little, how much: the key and values of a sentence."""
+    values = {"rate": spell_rate(t.gflops) + unit, "spread": (spell_spread(t.spread or 0), {})}
+    if (t.spread or 0) <= UNSTEADY:
+        return "{rate}", values
+    return "{rate}, {spread}: a busy machine" if t.spread <= 2 else "{rate}, {spread}", values
 
 
 @look
@@ -97,59 +101,65 @@ def ladder_chart(timings: Sequence[Timing], predictions: Sequence[Prediction] = 
     """The chart that grows through the course: GFLOP/s of NumPy and of each rung, on a log scale.
 
     `predictions`: of the model, with hollow bars and their limits, below what was timed; `timings` may then be empty.
-    Raises ValueError where there is no rate at all.
     """
-    if not timings and not predictions:
-        raise ValueError("no rate to draw: nothing was timed.")
     colours = OURS | {"Python": PEER}
-    rows = [(plain_name(t), [(t.gflops, colours[t.dialect])], f"{spell_rate(t.gflops)}{unsteady(t)}") for t in timings]
+    rows = [(plain_name(t), [(t.gflops, colours[t.dialect])], label("{rate}", rate=spell(t))) for t in timings]
     devices = ", ".join(dict.fromkeys(t.device for t in timings if t.dialect != "Python"))
     for p in predictions:
-        rows.append((p.kernel.split()[0], [(p.gflops, "white")], f"{p.gflops:,.0f}, limit: {p.limit}"))
+        words = label("{rate}, limit: {unit}", rate=f"{p.gflops:,.0f}", unit=(p.limit, {}))
+        rows.append((p.kernel.split()[0], [(p.gflops, "white")], words))
     first, rates = [*timings, *predictions][0], [one.gflops for one in (*timings, *predictions)]
-    where = [devices or "the host"] * bool(timings)
-    size = f"{first.M} x {first.N} x {first.K} on"
+    size, lines = f"{first.M} x {first.N} x {first.K}", []
+    if timings:
+        lines.append(label("{size} on {device}", size=size, device=(devices or "the host", {})))
     for p in {p.gpu: p for p in predictions}.values():
-        other = f"{p.M} x {p.N} x {p.K} on"
-        where.append(f"\n{other} " * (other != size) + f"{p.gpu}, predicted (hollow)")
-    figure, ax = bar_chart(rows, f"{size} {' and '.join(where)}")
+        lines.append(label("{size} on {device}, predicted (hollow)", size=f"{p.M} x {p.N} x {p.K}", device=p.gpu))
+    figure, ax = bar_chart(rows, "\n".join(lines))
     hollow(ax.patches[len(timings) :], predictions)
     along_rates(ax, min(0.5, min(rates) / 2), max(rates) * 3)  # the same start on every page
-    listed = [f"{t.label} {spell_rate(t.gflops)} GFLOP/s{unsteady(t)}" for t in timings]
-    listed += [
-        f"{p.kernel.split()[0]} on {p.gpu} {spell_rate(p.gflops)} GFLOP/s predicted, by {p.limit}" for p in predictions
-    ]
-    return Picture(figure, f"Bar chart: {'; '.join(listed)}.")
+    bars = [("{name} {rate}", {"name": t.label, "rate": spell(t, " GFLOP/s")}) for t in timings]
+    for p in predictions:
+        values = {"name": p.kernel.split()[0], "gpu": p.gpu, "rate": spell_rate(p.gflops), "unit": (p.limit, {})}
+        bars.append(("{name} on {gpu} {rate} GFLOP/s predicted, by {unit}", values))
+    return Picture(figure, said("Bar chart: {bars}.", bars=listed(bars)))
+
+
+def when(recorded: str) -> tuple:
+    """Of which day a measurement is, "" for now: the key and values of a sentence."""
+    return ("recorded on {date}", {"date": recorded}) if recorded else ("measured now", {})
 
 
 @look
-def scoreboard_chart(board: Scoreboard, source: str = "measured now") -> Picture:
+def scoreboard_chart(board: Scoreboard, recorded: str = "") -> Picture:
     """A contest at one size, fastest first: the ladder in purple, libraries in grey, and the device's peak, hollow.
 
     The peak is the first bar, where a contestant comes near it.
 
-    `source`: "measured now", or of when a record is.
+    `recorded`: the day of a record; "" for what was measured now.
     """
     rows = []
     for i in sorted(range(len(board.timings)), key=lambda i: board.timings[i].seconds):
         t, share, j = board.timings[i], board.of_peak(i), board.library(i)
         ours = t.step in ladder.STEPS
-        words = f"{spell_rate(t.gflops)}{unsteady(t)}" + (f", {share:.0%} of peak" if share else "")
+        words = ("{rate}, {share} of peak" if share else "{rate}", {"rate": spell(t), "share": f"{share or 0:.0%}"})
         if ours and j is not None:
-            words += f", {board.times(i, j)[0]:.2f} x {plain_name(board.timings[j]).partition(' (')[0]}"
+            library = f"{board.times(i, j)[0]:.2f} x {plain_name(board.timings[j]).partition(' (')[0]}"
+            words = "{words}, {library}", {"words": words, "library": library}
         rows.append((plain_name(t), [(t.gflops, OURS[t.dialect] if ours else PEER)], words))
-    title = f"{board.M} x {board.N} x {board.K} on {board.device}, {source}"
-    said = "; ".join(f"{name} {words}" for name, _, words in rows)
+    size = f"{board.M} x {board.N} x {board.K}"
+    title = "{size} on {device}, {source}", {"size": size, "device": board.device, "source": when(recorded)}
+    bars = listed([("{name} {words}", {"name": name, "words": words}) for name, _, words in rows])
+    rows = [(name, parts, label("{words}", words=words)) for name, parts, words in rows]
     peak = board.peak / 1e9
     near = max(t.gflops for t in board.timings) > 0.3 * peak
     if near:
-        rows.insert(0, ("measured peak", [(peak, "white")], spell_rate(peak)))
-    figure, ax = bar_chart(rows, title)
+        rows.insert(0, (label("measured peak"), [(peak, "white")], spell_rate(peak)))
+    figure, ax = bar_chart(rows, label("{title}", title=title))
     if near:
         ax.patches[0].set(edgecolor=PEER, linewidth=1.5)
     longest = max(length for _, parts, _ in rows for length, _ in parts)
     ax.set(xlim=(0, 1.4 * longest), xlabel="GFLOP/s")  # room for the words
-    return Picture(figure, f"{title}, in GFLOP/s: {said}.")
+    return Picture(figure, said("{title}, in GFLOP/s: {bars}.", title=title, bars=bars))
 
 
 def growth_looks(names: Iterable[str]) -> dict[str, tuple[str, str]]:
@@ -163,10 +173,10 @@ def growth_looks(names: Iterable[str]) -> dict[str, tuple[str, str]]:
 
 
 @look
-def growth_chart(boards: list[Scoreboard], source: str = "measured now") -> Picture:
+def growth_chart(boards: list[Scoreboard], recorded: str = "") -> Picture:
     """GFLOP/s of each contestant as square products grow. `boards`: scoreboards of several sizes.
 
-    `source`: "measured now", or whose record it is and of when; records are dotted. Raises ValueError for less than two
+    `recorded`: the day of a record, which is dotted; "" for what was measured now. Raises ValueError for less than two
     square sizes, and where no contestant was timed at two of them.
     """
     boards = sorted((b for b in boards if b.M == b.N == b.K), key=lambda b: b.M)
@@ -179,28 +189,28 @@ def growth_chart(boards: list[Scoreboard], source: str = "measured now") -> Pict
     rates = {name: points for name, points in rates.items() if len(points) > 1}
     if not rates:
         raise ValueError("growth needs a contestant that was timed at two square sizes at least, M = N = K.")
-    title, peak = f"{boards[0].device}, {source}", boards[-1].peak / 1e9
+    peak, values = boards[-1].peak / 1e9, {"device": boards[0].device, "source": when(recorded)}
     # Room for the list of names beside it.
     figure = Figure(figsize=(8.6, max(4.8, 0.25 * len(rates) + 0.9)), layout="constrained")
-    figure.suptitle(title, x=0.02, ha="left")
+    figure.suptitle(label("{device}, {source}", **values), x=0.02, ha="left")
     ax = figure.add_subplot()
     ax.axhline(peak, color=INK, linewidth=1, linestyle="--")
     fastest = sorted(rates, key=lambda name: -max(rate for _, rate in rates[name]))
     looks = growth_looks(rates)
     for name in fastest:
         colour, marker = looks[name]
-        style = "-" if source == "measured now" else ":"
+        style = ":" if recorded else "-"
         ax.plot(*zip(*rates[name], strict=True), color=colour, marker=marker, label=name, linestyle=style)
     ax.set_xscale("log", base=2)
     ax.set_xticks([b.M for b in boards], [str(b.M) for b in boards])
     ax.minorticks_off()
     top = 1.08 * max(peak, *(rate for points in rates.values() for _, rate in points))
-    ax.set(ylim=(0, top), xlabel="M = N = K", ylabel="GFLOP/s; dashed: measured peak")
+    ax.set(ylim=(0, top), xlabel="M = N = K", ylabel=label("GFLOP/s; dashed: measured peak"))
     ax.legend(loc="center left", bbox_to_anchor=(1.01, 0.5))
-    said = "; ".join(
+    lines = "; ".join(
         f"{name} " + ", ".join(f"{spell_rate(rate)} at {size}" for size, rate in rates[name]) for name in fastest
     )
-    return Picture(figure, f"{title}, GFLOP/s as the product grows: {said}.")
+    return Picture(figure, said("{device}, {source}, GFLOP/s as the product grows: {lines}.", lines=lines, **values))
 
 
 @look
@@ -216,7 +226,7 @@ def picture_landscape(rates: dict, x: str, y: str) -> Picture:
     refuse_crowded(len(down), len(across))
     best = max(rates, key=lambda pair: rates[pair] or 0)
     figure = Figure(figsize=(0.95 * len(across) + 1.9, 0.55 * len(down) + 1.5), layout="constrained")
-    figure.suptitle("GFLOP/s; the best is framed", x=0.02, ha="left")
+    figure.suptitle(label("GFLOP/s; the best is framed"), x=0.02, ha="left")
     ax = figure.add_subplot()
     for i, row in enumerate(down):
         for j, column in enumerate(across):
@@ -233,8 +243,9 @@ def picture_landscape(rates: dict, x: str, y: str) -> Picture:
     ax.set_yticks(np.arange(len(down)) + 0.5, down, fontsize=12)
     ax.tick_params(length=0)
     ax.spines[:].set_visible(False)
-    where = f"the best, {rates[best]:.0f}, at {x} = {best[0]} and {y} = {best[1]}"
-    return Picture(figure, f"GFLOP/s over {x} and {y}: {where}; the lowest of {len(rates)}, {min(known):.0f}.")
+    text = "GFLOP/s over {x} and {y}: the best, {best}, at {x} = {i} and {y} = {j}; the lowest of {count}, {lowest}."
+    values = {"x": x, "y": y, "best": f"{rates[best]:.0f}", "i": best[0], "j": best[1], "lowest": f"{min(known):.0f}"}
+    return Picture(figure, said(text, count=len(rates), **values))
 
 
 @look
@@ -243,12 +254,10 @@ def roofline(limits: Limits, points: tuple | list = ()) -> Picture:
 
     Raises ValueError for an intensity or a rate that is not above 0, since the scales are logarithmic.
     """
-    if any(np.shape(point) != (3,) for point in points):
-        raise ValueError(f"points={told(points)} does not do; give (label, flop per byte, GFLOP/s or None) for each.")
-    for label, intensity, rate in points:
+    for name, intensity, rate in points:
         if not intensity > 0 or not (rate is None or rate > 0):
             raise ValueError(
-                f"{label}: {intensity!r} flop per byte and {rate!r} GFLOP/s have no place on logarithmic scales; give "
+                f"{name}: {intensity!r} flop per byte and {rate!r} GFLOP/s have no place on logarithmic scales; give "
                 f"numbers above 0, and None for a rate that was not measured."
             )
     x = np.geomspace(0.05, 1000, 200)
@@ -262,28 +271,26 @@ def roofline(limits: Limits, points: tuple | list = ()) -> Picture:
     for (at, height), (_, _, rate) in zip(dots, points, strict=True):
         ax.plot(at, height, "o", color=OURS["CUDA"], markersize=9, markerfacecolor=OURS["CUDA"] if rate else "white")
     slope, top = limits.bytes_per_s / 1e9, limits.flops_per_s / 1e9
-    ax.text(0.06, roof.min() / 2, f"the slope: {slope:.0f} GB/s")  # dots lie higher
-    ax.text(990, 1.3 * top, f"the roof: {top:.0f} GFLOP/s", ha="right")
+    ax.text(0.06, roof.min() / 2, label("the slope: {rate} GB/s", rate=f"{slope:.0f}"))  # dots lie higher
+    ax.text(990, 1.3 * top, label("the roof: {rate} GFLOP/s", rate=f"{top:.0f}"), ha="right")
     ax.set_ylim(min([roof.min(), *(rate for *_, rate in points if rate)]) / 3, roof.max() * 2.4)
     ax.set_xlim(0.05, 1000)  # wide enough for a name on the left of 0.25
-    name_dots(ax, [label for label, *_ in points], dots, list(zip(x, roof, strict=True)))
+    name_dots(ax, [label(name) for name, *_ in points], dots, list(zip(x, roof, strict=True)))
     plain_ticks(ax.xaxis, ax.yaxis)
-    ax.set(xlabel="arithmetic intensity, flop per byte", ylabel="GFLOP/s")
-    ax.set_title(f"Roofline of {limits.device}, measured", loc="left")
-    rises = f"the rate rises with arithmetic intensity until {limits.ridge:.2g} flop per byte, then is flat"
-    named = "; ".join(f"{label} at {intensity:.3g} flop per byte" for label, intensity, _ in points)
-    return Picture(figure, f"Roofline: {rises}. {named}".strip())
+    ax.set(xlabel=label("arithmetic intensity, flop per byte"), ylabel="GFLOP/s")
+    ax.set_title(label("Roofline of {device}, measured", device=limits.device), loc="left")
+    rises = "Roofline: the rate rises with arithmetic intensity until {ridge} flop per byte, then is flat."
+    dot = "{name} at {intensity} flop per byte"
+    named = [(dot, {"name": (name, {}), "intensity": f"{intensity:.3g}"}) for name, intensity, _ in points]
+    text = said(rises, ridge=f"{limits.ridge:.2g}")
+    return Picture(figure, f"{text} {said('{dots}', dots=listed(named))}".strip())
 
 
 def name_dots(ax, labels: list[str], dots: list[tuple], line: list[tuple]) -> None:
-    """Write each label beside its dot, (x, y), inside the axes, where it covers least of what is drawn there.
-
-    Where two dots stand close, as at (31, 96) and (31, 133), a name between them could be that of either. So places on
-    the dot's own height are tried before those a line above or below it.
-    """
+    """Write each label beside its dot, (x, y), inside the axes, on its own height first, where it covers least."""
     taken = [ax.transData.transform(point) for point in [*line, *dots]]  # in pixels
-    for label, dot in zip(labels, dots, strict=True):
-        text = ax.annotate(label, dot, xytext=(0, 0), textcoords="offset points", va="center")
+    for name, dot in zip(labels, dots, strict=True):
+        text = ax.annotate(name, dot, xytext=(0, 0), textcoords="offset points", va="center")
         covers = {}
         for side in ((9, 0), (-9, 0), (7, -14), (-7, -14), (7, 14), (-7, 14)):  # in points, across and up
             text.set(position=side, ha="left" if side[0] > 0 else "right")
@@ -309,23 +316,28 @@ def ladder_roofline(limits: Limits, timings: list[Timing]) -> Picture:
 @look
 def picture_occupancy(report: CompilerReport) -> Picture:
     """How the blocks of a kernel fill one multiprocessor: a bar for each resource, a box for each block that fits."""
-    blocks, rows, said = report.occupancy.blocks, [], []
+    blocks, rows, used = report.occupancy.blocks, [], []
     for what, (needed, has) in report.occupancy.needs.items():
         colour = INK if what in report.occupancy.limits else GRID
         parts = [(needed / has, colour)] * blocks + [(1 - blocks * needed / has, PAPER)]
-        rows.append((what, parts, f"{blocks * needed:,} of {has:,}"))
-        said.append(f"{what} {blocks * needed} of {has}")
-    name = report.kernel.split(" ")[0]
-    figure, ax = bar_chart(rows, f"One multiprocessor of {report.occupancy.gpus}, filled with blocks of {name}")
-    for label, (what, _, _) in zip(ax.get_yticklabels(), rows, strict=True):
-        label.set_fontweight("bold" if what in report.occupancy.limits else "normal")
+        rows.append((label(what), parts, label("{used} of {all}", used=f"{blocks * needed:,}", all=f"{has:,}")))
+        used.append(("{what} {used} of {all}", {"what": (what, {}), "used": blocks * needed, "all": has}))
+    values = {"gpus": (report.occupancy.gpus, {}), "name": report.kernel.split(" ")[0]}
+    figure, ax = bar_chart(rows, label("One multiprocessor of {gpus}, filled with blocks of {name}", **values))
+    for tick, what in zip(ax.get_yticklabels(), report.occupancy.needs, strict=True):
+        tick.set_fontweight("bold" if what in report.occupancy.limits else "normal")
     ax.set_xlim(0, 1)
     ax.xaxis.set_visible(False)
     ax.spines["bottom"].set_visible(False)
     ax.tick_params(length=0)
-    return Picture(figure, f"{report.occupancy}. In use: {'; '.join(said)}.")
+    o = report.occupancy
+    blocks = ("1 block at a time", {}) if o.blocks == 1 else ("{blocks} blocks at a time", {"blocks": o.blocks})
+    values = {"gpus": (o.gpus, {}), "blocks": blocks, "warps": o.warps, "most": o.most_warps, "share": f"{o.share:.0%}"}
+    values |= {"limits": listed([(one, {}) for one in o.limits], " and "), "used": listed(used)}
+    return Picture(figure, said(OCCUPANCY, **values))
 
 
+OCCUPANCY = "{gpus}: {blocks}, {warps} of {most} warps ({share}), limited by {limits}. In use: {used}."
 # What instructions are for, as a chart colours them: (name, colour, kinds of `CompiledRun.executed`; () for the rest)
 PURPOSES = (
     ("multiply-adds", UNITS["multiply-adds"], ("FMA",)),
@@ -338,20 +350,19 @@ PURPOSES = (
 @look
 def executed_chart(runs: dict[str, CompiledRun]) -> Picture:
     """Instructions that threads ran for each multiply-add, by what they are for. `runs`: {label: `CompiledRun`}."""
-    if not runs:
-        raise ValueError("a chart needs one run at least.")
-    rows, said = [], []
-    for label, run in runs.items():
+    rows, bars = [], []
+    for name, run in runs.items():
         counts = [sum(run.executed[kind] for kind in kinds) for _, _, kinds in PURPOSES]
         counts[-1] = run.instructions - sum(counts)
         each = [count / (run.M * run.N * run.K) for count in counts]
         all_of_them = f"{sum(each):.2f}"
-        rows.append((label, [(n, colour) for n, (_, colour, _) in zip(each, PURPOSES, strict=True)], all_of_them))
-        parts = ", ".join(f"{what} {n:.2f}" for n, (what, _, _) in zip(each, PURPOSES, strict=True))
-        said.append(f"{label} {all_of_them} ({parts})")
+        rows.append((label(name), [(n, colour) for n, (_, colour, _) in zip(each, PURPOSES, strict=True)], all_of_them))
+        named = zip(each, PURPOSES, strict=True)
+        parts = [("{what} {n}", {"what": (what, {}), "n": f"{n:.2f}"}) for n, (what, *_) in named]
+        bars.append(("{name} {each} ({parts})", {"name": name, "each": all_of_them, "parts": listed(parts, ", ")}))
     figure, ax = bar_chart(rows, "")
     top = 1.1 * max(run.instructions_per_multiply_add for run in runs.values())
-    ax.set(xlim=(0, top), xlabel="instructions executed for each multiply-add")
-    names = [name for name, _, _ in PURPOSES]
+    ax.set(xlim=(0, top), xlabel=label("instructions executed for each multiply-add"))
+    names = [label(name) for name, _, _ in PURPOSES]
     figure.legend(ax.patches[: len(names)], names, loc="outside upper left", ncols=len(names))
-    return Picture(figure, f"Bar chart of instructions executed for each multiply-add: {'; '.join(said)}.")
+    return Picture(figure, said("Bar chart of instructions executed for each multiply-add: {bars}.", bars=listed(bars)))

@@ -23,6 +23,7 @@ from .. import language
 
 A_COLOUR, B_COLOUR, C_COLOUR = "#2f6db3", "#d9822b", "#3d9a50"
 INK, PAPER, GRID = "#333333", "#f4f4f2", "#c9c9c6"
+FAULT = "#c4302b"  # what should not be, in the picture of a verdict
 PEER = "#8a8a86"  # what is not ours, and units without a colour
 OURS = {"CUDA": "#7a5195", "OpenCL": "#a987c9", "Python": "#cdb9df"}  # by dialect
 UNITS = {"loads and stores": "#1f7f86", "multiply-adds": "#b0456a", "whole numbers": "#9a8f1e"}  # of a GPU
@@ -56,10 +57,13 @@ class Picture:
     """A figure and its alternative text."""
 
     def __init__(self, figure: Figure, text: str):
-        in_chosen_language(figure)
+        font = language.NOW[0] != language.ENGLISH and language.chinese_font()
+        if font:
+            for text_drawn in figure.findobj(Text):
+                text_drawn.set_fontfamily(["sans-serif", font])
         drawn = io.BytesIO()
         figure.savefig(drawn, format="png", dpi=2 * PIXELS, facecolor="white")
-        self.png, self.text = encoded(Image.open(drawn)), language.said(text)
+        self.png, self.text = encoded(Image.open(drawn)), text
         self.width = round(figure.get_figwidth() * PIXELS)
 
     def webp(self) -> str:
@@ -76,18 +80,17 @@ class Picture:
         return self.text
 
 
-def in_chosen_language(figure: Figure) -> None:
-    """Put the labels of a figure into the language that was chosen, if a font here has its characters."""
-    if language.NOW[0] == language.ENGLISH or not (font := language.chinese_font()):
-        return
-    for ax in figure.get_axes():
-        for axis in (ax.xaxis, ax.yaxis):
-            names = [label.get_text() for label in axis.get_ticklabels()]
-            if (said := [language.said(name) for name in names]) != names:
-                axis.set_ticks(axis.get_ticklocs(), said)
-    for label in figure.findobj(Text):
-        label.set_text(language.said(label.get_text()))
-        label.set_fontfamily(["sans-serif", font])
+def label(sentence: str, /, **values: object) -> str:
+    """A sentence for a figure, as `language.said`; in English where no font here has Chinese characters."""
+    if language.NOW[0] != language.ENGLISH and not language.chinese_font():
+        return language.spelled(language.ENGLISH, sentence, values)
+    return language.said(sentence, **values)
+
+
+def listed(parts: list, between: str = "; ") -> tuple:
+    """Sentences as one, with that between: the key and the values of it."""
+    values = {f"part{number}": part for number, part in enumerate(parts)}
+    return "{between}".join(f"{{{name}}}" for name in values), values | {"between": (between, {})}
 
 
 def encoded(image: Image.Image) -> str:
@@ -114,10 +117,7 @@ def tint(colour: str, part: float) -> str:
 
 
 def refuse_outside(name: str, value: object, count: int, of: str, first: int = 0) -> None:
-    """Raise ValueError, with the value and what may stand in its place, unless it is one of `count` whole numbers.
-
-    `name`: the argument's. `of`: what there are `count` of, numbered from `first` on.
-    """
+    """Raise ValueError, with the remedy, unless it is one of `count` whole numbers from `first` on."""
     last = first + count - 1
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not whole or not first <= value <= last:
@@ -134,10 +134,7 @@ def refuse_crowded(rows: int, columns: int) -> None:
 
 
 def panel(ax, rows, columns, colours, title, colour=INK, labels=None):
-    """Draw a matrix of cells. `colours`: {(row, column): colour}; `labels`: {(row, column): text}.
-
-    Raises ValueError for more cells than one can see.
-    """
+    """Draw a matrix of cells: {(row, column): colour}, {(row, column): text}; raises ValueError for too many."""
     refuse_crowded(rows, columns)
     places = list(np.ndindex(rows, columns))
     corners = np.array(places)[:, None, ::-1] + [(0, 0), (1, 0), (1, 1), (0, 1)]
@@ -158,10 +155,7 @@ def outline(ax, row, column, rows, columns, colour=INK):
 
 
 def product_axes(figure, M, N, K, top=0.93, bottom=0.03):
-    """Three axes laid out so that C[row, col] stands where its row of A meets its column of B.
-
-    They fill the figure from `bottom` to `top`, as shares of its height.
-    """
+    """Three axes, C[row, col] where its row of A meets its column of B; `top`, `bottom`: shares of the height."""
     ratios = dict(width_ratios=(K, N), height_ratios=(K, M))
     grid = figure.add_gridspec(2, 2, left=0.03, right=0.97, top=top, bottom=bottom, wspace=0.08, hspace=0.16, **ratios)
     return figure.add_subplot(grid[1, 0]), figure.add_subplot(grid[0, 1]), figure.add_subplot(grid[1, 1])

@@ -1,7 +1,9 @@
 """A film of what a kernel reads, step by step, from a traced run: a strip in print, a slider on a screen."""
 
+import re
 import time
 from collections import Counter
+from collections.abc import Callable, Sequence
 from html import escape
 from itertools import accumulate
 
@@ -13,7 +15,7 @@ from ..instruments.accesses import turns
 from ..language import said
 from ..launch import Kernel
 from ..sandbox import ProgressBar
-from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, INK, PIXELS, Picture, above, look, panel, product_axes, tint
+from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, INK, PIXELS, Picture, above, label, look, panel, product_axes, tint
 
 FRAME = 4.2  # inches, the width of the slider's picture
 FRAMES = 24  # of a longer film the slider shows so many, evenly spaced
@@ -44,6 +46,10 @@ IMAGE = '<img src="data:image/webp;base64,{webp}" alt="{text}" style="display: i
 
 PLACE = f'<div style="flex: 1 1 300px; max-width: {FRAME * PIXELS:.0f}px">{{}}</div>'
 ROW = f'<div style="display: flex; flex-wrap: wrap; gap: 16px">{PLACE}{PLACE}</div>'
+TEXT = (
+    "{title}, {size}: in {steps} it reads {cells_a} elements of {a}, {reads_a} reads and {cells_b} elements of {b}, "
+    "{reads_b} reads; it stores {stored} elements of C. The darkest is read {times}."
+)
 
 
 def film(
@@ -64,7 +70,7 @@ def film(
     reads = run.where(memory=memory, block=(0, 0, 0), writes=False)
     if not len(reads):
         raise ValueError(f"{k} reads nothing at {M} x {N} x {K}; let it compute first.")
-    when, names = reads["phase" if run.has_barriers else "round"], ("A", "B")
+    when, names = reads["phase" if run.accesses["phase"].any() else "round"], "AB"
     if memory == "shared":
         names, depth, nth = ("As", "Bs"), run.shapes["Bs"][0], turns(when, reads["thread"])
         when = when * depth + nth * depth // (nth.max() + 1)
@@ -74,27 +80,27 @@ def film(
         places = zip(read["array"].tolist(), read["index"].tolist(), strict=True)
         frames.append(Counter((array, divmod(index, run.shapes[array][1])) for array, index in places))
     (rows, depth), (_, columns) = (run.shapes[name] for name in names)
-    stores = run.where(array="C", block=(0, 0, 0), writes=True)
-    return Film(f"{k.step}, block (0, 0)", (rows, columns, depth), frames, set(cells(stores, N)), names)
+    stored = set(cells(run.where(array="C", block=(0, 0, 0), writes=True), N))
+    return Film(("{kernel}, block (0, 0)", {"kernel": k.step}), (rows, columns, depth), frames, stored, names)
 
 
 class Film:
     """Frames, each a Counter of reads by (array, cell), and the cells of C that are stored in the end.
 
-    `names`: of what stands in the place of A and of B.
+    `title`: the key and the values of a sentence, see `language.spelled`. `names`: of what is drawn as A and as B.
     """
 
-    def __init__(self, title: str, size: tuple[int, int, int], frames: list, stored: set, names: tuple = ("A", "B")):
+    def __init__(self, title: tuple, size: tuple[int, int, int], frames: list, stored: set, names: Sequence[str] = "AB"):
         self.title, self.size, self.stored, self.names = title, size, stored, names
         self.frames = list(zip(accumulate(frames), frames, strict=True))  # so far, and now
         total = self.frames[-1][0]
         most = max(total.values())
         self.full = max(most, FULL)
-        often = {name: [n for (array, _), n in total.items() if array == name] for name in names}
-        reads = " and ".join(f"{len(often[name])} elements of {name}, {sum(often[name])} reads" for name in names)
-        does = f"in {len(frames)} step{'s' * (len(frames) != 1)} it reads {reads}"
-        self.text = f"{title}, {' x '.join(map(str, size))}: {does}; it stores {len(stored)} elements of C."
-        self.text += f" The darkest is read {most} time{'s' * (most > 1)}."
+        values = {"title": title, "size": " x ".join(map(str, size)), "steps": counted(len(frames), "step")}
+        for side, name in zip("ab", names, strict=True):
+            often = [n for (array, _), n in total.items() if array == name]
+            values |= {side: name, f"cells_{side}": len(often), f"reads_{side}": sum(often)}
+        self.text = said(TEXT, stored=len(stored), times=counted(most, "time"), **values)
 
     def draw(self, figure: FigureBase, number: int, top: float) -> None:
         """Draw frame `number`, from 0 on, in the figure up to `top`, a share of its height.
@@ -121,19 +127,20 @@ class Film:
         numbers = list(range(count)) if count <= PRINTED else [*range(PRINTED - 1), count - 1]
         M, N, K = self.size
         # Above one frame or two the legend has two lines, and a single frame is wider, so that it fits.
-        legend = self.legend() if len(numbers) == PRINTED else self.legend().replace("; ", ";\n")
+        legend = self.legend(label) if len(numbers) == PRINTED else re.sub("([;；]) ?", "\\1\n", self.legend(label))
         head, width = 0.95 if "\n" in legend else 0.75, 4.6 if len(numbers) == 1 else 3.0  # inches
         height = width * (M + K) / (N + K) + head + 0.35
         figure = Figure(figsize=(width * len(numbers), height))
         for part, number in zip(figure.subfigures(1, len(numbers), squeeze=False)[0], numbers, strict=True):
             self.draw(part, number, top=1 - head / height)
-            part.text(0.03, 1 - (head - 0.27) / height, f"step {number + 1} of {count}", fontsize=11)
+            step = label("step {number} of {count}", number=number + 1, count=count)
+            part.text(0.03, 1 - (head - 0.27) / height, step, fontsize=11)
         figure.text(0.01, 1 - 0.05 / height, legend, va="top")
         return Picture(figure, self.text)
 
-    def legend(self) -> str:
-        """What is shown, and what the number beside a matrix means."""
-        return f"{self.title}; n ×: how often an element was read so far, at most"
+    def legend(self, say: Callable) -> str:
+        """What is shown, and what the number beside a matrix means. `say`: `said` or `label`."""
+        return say("{title}; n ×: how often an element was read so far, at most", title=self.title)
 
     @look
     def frame(self, number: int) -> Picture:
@@ -142,8 +149,8 @@ class Film:
         figure = Figure(figsize=(FRAME, FRAME * (M + K) / (N + K) + 0.5))
         self.draw(figure, number, top=0.9)
         now, (a, b) = Counter(array for array, _ in self.frames[number][1]), self.names
-        step = f"step {number + 1} of {len(self.frames)}"
-        return Picture(figure, f"{step} reads {now[a]} cells of {a} and {now[b]} of {b}")
+        values = {"number": number + 1, "count": len(self.frames), "a": a, "b": b, "cells_a": now[a], "cells_b": now[b]}
+        return Picture(figure, said("step {number} of {count} reads {cells_a} cells of {a} and {cells_b} of {b}", **values))
 
     def html(self) -> str:
         """The film as plain HTML: every frame, and a slider that shows one at a time, also by the arrow keys.
@@ -161,7 +168,7 @@ class Film:
             IMAGE.format(webp=picture.webp(), text=escape(picture.text), width=0.6 * picture.width, loaded=script)
             for picture, script in zip(pictures, loaded, strict=True)
         ]
-        words = dict(text=escape(said(self.text)), legend=escape(said(self.legend())))
+        words = dict(text=escape(self.text), legend=escape(self.legend(said)))
         return FILM.format(**words, last=len(shown), show=SHOW, images="\n".join(images))
 
     def _repr_mimebundle_(self, include=None, exclude=None):
@@ -170,6 +177,11 @@ class Film:
 
     def __repr__(self):
         return self.text
+
+
+def counted(number: int, what: str) -> tuple:
+    """So many steps or times: the key and values of a sentence."""
+    return f"{{number}} {what}" if number == 1 else f"{{number}} {what}s", {"number": number}
 
 
 class Films:

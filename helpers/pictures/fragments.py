@@ -4,7 +4,8 @@ from matplotlib.figure import Figure
 
 from ptx_machine import WARP
 
-from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, HIGH, Picture, look, panel, product_axes, refuse_outside, tint
+from ..language import said
+from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, HIGH, Picture, label, look, panel, product_axes, refuse_outside, tint
 
 ROWS, COLUMNS, DEPTH = 16, 8, 8  # of TF32 numbers
 PALE = 0.12
@@ -32,7 +33,7 @@ def picture_fragments(lane: int = 5) -> Picture:
     refuse_outside("lane", lane, WARP, "lanes of a warp")
     figure = Figure(figsize=(5.0, HIGH))
     ax_A, ax_B, ax_C = product_axes(figure, ROWS, COLUMNS, DEPTH, top=0.92)
-    said = []
+    held = []
     for name, ax, rows, columns, colour in (
         ("A", ax_A, ROWS, DEPTH, A_COLOUR),
         ("B", ax_B, DEPTH, COLUMNS, B_COLOUR),
@@ -41,7 +42,7 @@ def picture_fragments(lane: int = 5) -> Picture:
         holders = {cell: one for one in range(WARP) for cell in fragment(name, one)}
         colours = {cell: colour if one == lane else tint(colour, PALE) for cell, one in holders.items()}
         panel(ax, rows, columns, colours, name, colour, {cell: str(one) for cell, one in holders.items()})
-        said.append(", ".join(f"{name}[{row}, {column}]" for row, column in fragment(name, lane)))
-    figure.suptitle(f"which lane holds which number; lane {lane} is coloured", x=0.03, ha="left")
-    words = f"A of 16 x 8, B of 8 x 8 and C of 16 x 8 numbers, shared out among {WARP} lanes"
-    return Picture(figure, f"{words}. Lane {lane} holds {'; '.join(said)}.")
+        held.append(", ".join(f"{name}[{row}, {column}]" for row, column in fragment(name, lane)))
+    figure.suptitle(label("which lane holds which number; lane {lane} is coloured", lane=lane), x=0.03, ha="left")
+    text = "A of 16 x 8, B of 8 x 8 and C of 16 x 8 numbers, shared out among {warp} lanes. Lane {lane} holds {held}."
+    return Picture(figure, said(text, warp=WARP, lane=lane, held="; ".join(held)))

@@ -9,6 +9,7 @@ from matplotlib.ticker import LogLocator
 from summa import INFINIBAND_NDR, Network, Run, predicted_seconds
 
 from ..arguments import sizes, some
+from ..language import said
 from .drawing import (
     A_COLOUR,
     B_COLOUR,
@@ -17,6 +18,8 @@ from .drawing import (
     OURS,
     UNITS,
     Picture,
+    label,
+    listed,
     look,
     panel,
     plain_ticks,
@@ -26,6 +29,14 @@ from .drawing import (
 from .films import Film
 
 FEW = 64  # elements a side, for pictures that draw each
+SECONDS = (
+    "Measured and predicted seconds on {both} ranks. Predicted, {network}, {ranks} ranks: {computing} s computing, "
+    "{moving} s moving."
+)
+ONE_STEP = (
+    "One step of SUMMA on {p} x {q} ranks: each rank of the first column sends its part of a panel of A along its row "
+    "of {q}; each of the first row sends its part of a panel of B along its column of {p}; all C stays."
+)
 
 
 @look
@@ -38,8 +49,9 @@ def picture_ranks(run: Run) -> Picture:
     for ax, (title, colour) in zip(axes, matrices, strict=True):
         colours = {place: tint(colour, 0.2 + 0.5 * rank / len(ranks)) for place, rank in ranks.items()}
         panel(ax, p, q, colours, title, colour, ranks)
-    owns = "; ".join(f"rank {rank} block {place}" for place, rank in sorted(ranks.items()))
-    return Picture(figure, f"A, B and C, each cut into {p} x {q} blocks, the same for all: {owns}.")
+    owned = [("rank {rank} block {place}", {"rank": rank, "place": place}) for place, rank in sorted(ranks.items())]
+    text = "A, B and C, each cut into {p} x {q} blocks, the same for all: {owns}."
+    return Picture(figure, said(text, p=p, q=q, owns=listed(owned)))
 
 
 def three_matrices(p, q):
@@ -57,7 +69,7 @@ def picture_summa(p: int, q: int) -> Picture:
     ranks = {(i, j): i * q + j for i in range(p) for j in range(q)}
     titles = ("A: along the rows", A_COLOUR), ("B: along the columns", B_COLOUR), ("C: stays", C_COLOUR)
     for ax, (title, colour) in zip(axes, titles, strict=True):
-        panel(ax, p, q, dict.fromkeys(ranks, tint(colour, 0.2)), title, colour, ranks)
+        panel(ax, p, q, dict.fromkeys(ranks, tint(colour, 0.2)), label(title), colour, ranks)
     # The panel is the first third of the first blocks of A, and of those of B.
     axes[0].add_patch(Rectangle((0, 0), 0.3, p, color=tint(A_COLOUR, 0.8), linewidth=0))
     axes[1].add_patch(Rectangle((0, 0), q, 0.3, color=tint(B_COLOUR, 0.8), linewidth=0))
@@ -65,11 +77,7 @@ def picture_summa(p: int, q: int) -> Picture:
         axes[0].annotate("", (q - 0.1, i + 0.8), (0.15, i + 0.8), arrowprops=dict(arrowstyle="->", color=INK))
     for j in range(q if p > 1 else 0):
         axes[1].annotate("", (j + 0.8, p - 0.1), (j + 0.8, 0.15), arrowprops=dict(arrowstyle="->", color=INK))
-    return Picture(
-        figure,
-        f"One step of SUMMA on {p} x {q} ranks: each rank of the first column sends its part of a panel of A along "
-        f"its row of {q}; each of the first row sends its part of a panel of B along its column of {p}; all C stays.",
-    )
+    return Picture(figure, said(ONE_STEP, p=p, q=q))
 
 
 def film_panels(run: Run, rank: int = 0) -> Film:
@@ -88,7 +96,8 @@ def film_panels(run: Run, rank: int = 0) -> Film:
     for k0, k1, _, _ in report["panels"]:
         frames.append(Counter(("A", (row, k)) for row in rows for k in range(k0, k1)))
         frames[-1].update(("B", (k, column)) for k in range(k0, k1) for column in columns)
-    return Film(f"SUMMA, rank {rank}", (M, N, K), frames, {(row, column) for row in rows for column in columns})
+    stored = {(row, column) for row in rows for column in columns}
+    return Film(("SUMMA, rank {rank}", {"rank": rank}), (M, N, K), frames, stored)
 
 
 @look
@@ -103,21 +112,22 @@ def prediction_chart(runs: list[Run], flops: float, here: Network, size: int | t
     few, many = sorted({len(run.reports) for run in runs}), [4**n for n in range(6)]
     measured = [min(run.seconds for run in runs if len(run.reports) == ranks) for ranks in few]
     expected = [sum(predicted_seconds(*runs[0].size, ranks, flops, here)) for ranks in few]
-    left.plot(few, measured, "o", color=INK, label="measured")
-    left.plot(few, expected, "--", color=OURS["CUDA"], label="predicted")
-    left.set_title("measured here:\n{} x {} x {}".format(*runs[0].size))
+    left.plot(few, measured, "o", color=INK, label=label("measured"))
+    left.plot(few, expected, "--", color=OURS["CUDA"], label=label("predicted"))
+    left.set_title(label("measured here:") + "\n{} x {} x {}".format(*runs[0].size))
     parts = [predicted_seconds(*sizes(size), ranks, flops, there) for ranks in many]
-    right.plot(many, [computing for computing, _ in parts], "--", color=UNITS["multiply-adds"], label="computing")
-    right.plot(many[1:], [moving for _, moving in parts[1:]], "--", color=UNITS["loads and stores"], label="moving")
-    right.set_title("prediction, {}:\n{} x {} x {}".format(there.name, *sizes(size)))
+    computing, moving = zip(*parts, strict=True)
+    right.plot(many, computing, "--", color=UNITS["multiply-adds"], label=label("computing"))
+    right.plot(many[1:], moving[1:], "--", color=UNITS["loads and stores"], label=label("moving"))
+    right.set_title(label("prediction, {network}:", network=there.name) + "\n{} x {} x {}".format(*sizes(size)))
     for ax, ticks in ((left, few), (right, many)):
         ax.set_xscale("log", base=2)
-        ax.set(yscale="log", xticks=ticks, xlabel="ranks", ylabel="seconds")
+        ax.set(yscale="log", xticks=ticks, xlabel=label("ranks"), ylabel=label("seconds"))
         ax.minorticks_off()
         plain_ticks(ax.xaxis, ax.yaxis)
         ax.legend()
     left.yaxis.set_major_locator(LogLocator(subs=(1, 2, 3, 5, 7)))  # a few ranks span less than a power of ten
     both = ", ".join(f"{ranks}: {m:.3g} and {e:.3g}" for ranks, m, e in zip(few, measured, expected, strict=True))
-    computing, moving = parts[-1]
-    most = f"{there.name}, {many[-1]} ranks: {computing:.3g} s computing, {moving:.3g} s moving"
-    return Picture(figure, f"Measured and predicted seconds on {both} ranks. Predicted, {most}.")
+    values = {"network": there.name, "ranks": many[-1]}
+    values |= {"computing": f"{computing[-1]:.3g}", "moving": f"{moving[-1]:.3g}"}
+    return Picture(figure, said(SECONDS, both=both, **values))

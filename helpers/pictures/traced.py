@@ -8,6 +8,7 @@ from ptx_machine import SECTOR, WARP
 
 from .. import ladder
 from ..instruments import cells, trace
+from ..language import said
 from ..launch import Kernel
 from .drawing import (
     A_COLOUR,
@@ -20,6 +21,8 @@ from .drawing import (
     SHADES,
     SIDE,
     Picture,
+    label,
+    listed,
     look,
     outline,
     panel,
@@ -27,6 +30,32 @@ from .drawing import (
     refuse_outside,
 )
 
+# What is said to those who cannot see a picture.
+MEETS = "Element ({row}, {col}) of C stands where row {row} of A meets column {col} of B."
+PROGRAM = (
+    "Program ({x}, {y}) owns the {BM} x {BN} tile of C from element ({row}, {col}) on. In round {round} of {rounds} it "
+    "multiplies a {BM} x {BK} tile of A and a {BK} x {BN} tile of B. What lies outside a matrix is masked."
+)
+BY_COLUMN = (
+    "C of {shape} under a grid of {grid} blocks of {block} elements. Thread numbers run down a column of C first; "
+    "cells marked – lie outside C."
+)
+BY_ROW = (
+    "C of {shape} under a grid of {grid} blocks of {block} elements. Thread numbers run along a row of C first; cells "
+    "marked – lie outside C."
+)
+ONE_WARP = "One warp of {kernel}, one instruction each, {K} columns of A and {N} of B. {sectors}."
+BANKS = "rows of {width} words: which thread writes to which bank, round by round"
+TAKES = "Rows of {width} words: 32 threads write to {banks} of 32 banks, so the store takes {rounds}."
+SHARE = "{owner}. In one step it reads {As} elements of As and {Bs} of Bs: {reads} reads for {products} products."
+STAGES = (
+    "{owner}. It stages {As} of As and {Bs} of Bs, outlined, and reads {read_As} elements of As and {read_Bs} of Bs, "
+    "which others staged, too."
+)
+ORDER = (
+    "{who}: {barriers} barriers between its accesses; between asking for a tile and storing it, it does {least}. It "
+    "waits {times}."
+)
 WAIT = 4  # boxes wide: a wait in picture_order
 
 
@@ -39,7 +68,7 @@ def picture_product() -> Picture:
     panel(a, M, K, {(row, k): A_COLOUR for k in range(K)}, f"A ({M} x {K})", A_COLOUR)
     panel(b, K, N, {(k, col): B_COLOUR for k in range(K)}, f"B ({K} x {N})", B_COLOUR)
     panel(c, M, N, {(row, col): C_COLOUR}, f"C ({M} x {N})", C_COLOUR)
-    return Picture(figure, f"Element ({row}, {col}) of C stands where row {row} of A meets column {col} of B.")
+    return Picture(figure, said(MEETS, row=row, col=col))
 
 
 @look
@@ -70,12 +99,8 @@ def picture_program(
         panel(ax, *whole, inside, f"{name} ({rows} x {columns})", colour, masked)
         outline(ax, 0, 0, rows, columns, colour)
         outline(ax, r * high, c * wide, high, wide)
-    return Picture(
-        figure,
-        f"Program ({x}, {y}) owns the {BM} x {BN} tile of C from element ({y * BM}, {x * BN}) on. In round {round} of "
-        f"{rounds} it multiplies a {BM} x {BK} tile of A and a {BK} x {BN} tile of B. What lies "
-        "outside a matrix is masked.",
-    )
+    values = dict(x=x, y=y, BM=BM, BN=BN, BK=BK, row=y * BM, col=x * BN, round=round, rounds=rounds)
+    return Picture(figure, said(PROGRAM, **values))
 
 
 @look
@@ -95,16 +120,15 @@ def picture_owners(k: Kernel, M: int, N: int) -> Picture:
     colours = {cell: SHADES[1] for cell, thread in stores.items() if thread < k.block[0]}
     figure = Figure(figsize=(0.42 * blocks_across * columns + 0.9, 0.42 * blocks_down * rows + 0.9))
     ax = figure.add_axes((0.03, 0.03, 0.94, 0.85))
-    arrows, way = ("x ↓  y →", "down a column") if rung.x_along == "rows" else ("x →  y ↓", "along a row")
-    title = f"C ({M} x {N}), thread numbers, {arrows}"
+    arrows = "x ↓  y →" if rung.x_along == "rows" else "x →  y ↓"
+    title = label("C ({shape}), thread numbers, {arrows}", shape=f"{M} x {N}", arrows=arrows)
     panel(ax, blocks_down * rows, blocks_across * columns, colours, title, C_COLOUR, labels)
     for i in range(blocks_down):
         for j in range(blocks_across):
             outline(ax, i * rows, j * columns, rows, columns)
     outline(ax, 0, 0, M, N, C_COLOUR)
-    grid = f"a grid of {blocks_down} x {blocks_across} blocks of {rows} x {columns} elements"
-    numbers = f"Thread numbers run {way} of C first; cells marked – lie outside C."
-    return Picture(figure, f"C of {M} x {N} under {grid}. {numbers}")
+    values = {"shape": f"{M} x {N}", "grid": f"{blocks_down} x {blocks_across}", "block": f"{rows} x {columns}"}
+    return Picture(figure, said(BY_COLUMN if rung.x_along == "rows" else BY_ROW, **values))
 
 
 @look
@@ -112,7 +136,7 @@ def picture_addresses(k: Kernel, M: int, N: int, K: int) -> Picture:
     """What the first warp asks for with one instruction, by 32-byte sector: a row for A, B and C. From a traced run."""
     run = trace(k, M, N, K)
     figure = Figure(figsize=(8.6, 3.1))
-    text = []
+    asked_for = []
     for i, (name, colour) in enumerate(zip("ABC", (A_COLOUR, B_COLOUR, C_COLOUR), strict=True)):
         touched = run.where(array=name, block=(0, 0, 0))
         touched = touched[touched["thread"] < WARP]
@@ -128,12 +152,15 @@ def picture_addresses(k: Kernel, M: int, N: int, K: int) -> Picture:
                 ax.add_patch(Rectangle(corner, 4 / SECTOR, 1, **fill, linewidth=0.4))
         ax.set(xlim=(-0.1, WARP * 1.15), ylim=(-0.05, 1.05))
         ax.axis("off")
-        ax.text(-0.6, 0.5, f"{'store' if name == 'C' else 'load'} {name}", ha="right", va="center", color=colour)
-        used = f"{4 * len(asked)} of {SECTOR * len(sectors)} bytes used"
-        ax.text(0, 1.18, f"{len(sectors)} sector{'s' * (len(sectors) > 1)} of 32 bytes, {used}", fontsize=11)
-        text.append(f"{name}: {len(sectors)} sectors, {used}")
-    warp = f"One warp of {k.step}, one instruction each, {K} columns of A and {N} of B"
-    return Picture(figure, f"{warp}. {'; '.join(text)}.")
+        does = label("store {name}" if name == "C" else "load {name}", name=name)
+        ax.text(-0.6, 0.5, does, ha="right", va="center", color=colour)
+        values = {"sectors": len(sectors), "used": 4 * len(asked), "all": SECTOR * len(sectors)}
+        sentence = "{sectors} sectors of 32 bytes, {used} of {all} bytes used"
+        if len(sectors) == 1:
+            sentence = "1 sector of 32 bytes, {used} of {all} bytes used"
+        ax.text(0, 1.18, label(sentence, **values), fontsize=11)
+        asked_for.append(("{name}: {sectors} sectors, {used} of {all} bytes used", values | {"name": name}))
+    return Picture(figure, said(ONE_WARP, kernel=k.step, K=K, N=N, sectors=listed(asked_for)))
 
 
 @look
@@ -155,14 +182,13 @@ def picture_banks(width: int) -> Picture:
     figure = Figure(figsize=(0.3 * WARP + 1.2, height))
     ax = figure.add_axes((0.105, 0.04, 0.89, (0.3 * rounds + 0.05) / height))
     panel(ax, rounds, WARP, dict.fromkeys(labels, A_COLOUR), "", INK, labels)
-    figure.text(0.02, 1 - 0.3 / height, f"rows of {width} words: which thread writes to which bank, round by round")
+    figure.text(0.02, 1 - 0.3 / height, label(BANKS, width=width))
     for bank in range(WARP):
         ax.text(bank + 0.5, -0.4, str(bank), ha="center", va="center", fontsize=11)
-    for n, said in enumerate(("bank", *(f"round {level + 1}" for level in range(rounds)))):
-        ax.text(-0.4, n - 0.5 + 0.1 * (n == 0), said, ha="right", va="center", fontsize=11)
-    takes = f"{rounds} round{'s' * (rounds > 1)}"
-    writes = f"32 threads write to {len(per_bank)} of 32 banks, so the store takes {takes}"
-    return Picture(figure, f"Rows of {width} words: {writes}.")
+    for n, words in enumerate(("bank", *rounds * ("round {number}",))):
+        ax.text(-0.4, n - 0.5 + 0.1 * (n == 0), label(words, number=n), ha="right", va="center", fontsize=11)
+    takes = ("1 round", {}) if rounds == 1 else ("{rounds} rounds", {"rounds": rounds})
+    return Picture(figure, said(TAKES, width=width, banks=len(per_bank), rounds=takes))
 
 
 @look
@@ -180,10 +206,9 @@ def picture_share(k: Kernel, thread: tuple[int, int] = (1, 1), step: int = 2) ->
         "Bs": {cell for cell in read["Bs"] if cell[0] == step},
         "C": {cell for cell, writer in writers["C"].items() if writer == number},
     }
-    figure, _ = draw_tiles(k, thread, f"at step k = {step}", coloured)
+    figure, _ = draw_tiles(k, thread, ("at step k = {step}", {"step": step}), coloured)
     As, Bs, C = (len(coloured[name]) for name in ("As", "Bs", "C"))
-    said = f"In one step it reads {As} elements of As and {Bs} of Bs: {As + Bs} reads for {C} products"
-    return Picture(figure, f"{owner(k, thread, C)}. {said}.")
+    return Picture(figure, said(SHARE, owner=owner(k, thread, C), As=As, Bs=Bs, reads=As + Bs, products=C))
 
 
 @look
@@ -199,14 +224,13 @@ def picture_stages(k: Kernel, thread: tuple[int, int] = (1, 1)) -> Picture:
         name: {cell: "{},{}".format(*divmod(writer, k.block[0])) for cell, writer in by.items()}
         for name, by in writers.items()
     }
-    when = "all steps; in each cell: y,x of who wrote it"
+    when = "all steps; in each cell: y,x of who wrote it", {}
     figure, axes = draw_tiles(k, thread, when, {**read, "C": own["C"]}, labels)
     for name in ("As", "Bs"):
         for cell in own[name]:
             outline(axes[name], *cell, 1, 1)
-    stages = f"It stages {len(own['As'])} of As and {len(own['Bs'])} of Bs, outlined"
-    reads = f"reads {len(read['As'])} elements of As and {len(read['Bs'])} of Bs, which others staged, too"
-    return Picture(figure, f"{owner(k, thread, len(own['C']))}. {stages}, and {reads}.")
+    values = {"As": len(own["As"]), "Bs": len(own["Bs"]), "read_As": len(read["As"]), "read_Bs": len(read["Bs"])}
+    return Picture(figure, said(STAGES, owner=owner(k, thread, len(own["C"])), **values))
 
 
 def tiles_of(k, thread):
@@ -237,19 +261,21 @@ def draw_tiles(k, thread, when, coloured, labels=None):
     scale = 0.44 if labels else min(0.36, (HIGH - 1.9) / (rows + depth))  # inches a cell
     figure = Figure(figsize=(scale * (columns + depth) + 2.2, scale * (rows + depth) + 1.9))
     axes = dict(zip(("As", "Bs", "C"), product_axes(figure, rows, columns, depth, top=0.84), strict=True))
-    figure.text(0.03, 0.94, f"thread x = {thread[0]}, y = {thread[1]}, {when}")
+    figure.text(0.03, 0.94, label("thread x = {x}, y = {y}, {when}", x=thread[0], y=thread[1], when=when))
     for name, title, sides, colour in (
         ("As", "As", (rows, depth), A_COLOUR),
         ("Bs", "Bs", (depth, columns), B_COLOUR),
-        ("C", "this block's tile of C", (rows, columns), C_COLOUR),
+        ("C", label("this block's tile of C"), (rows, columns), C_COLOUR),
     ):
         panel(axes[name], *sides, dict.fromkeys(coloured[name], colour), title, colour, (labels or {}).get(name))
     return figure, axes
 
 
 def owner(k, thread, products):
-    """Whose picture it is, in words."""
-    return f"Thread x = {thread[0]}, y = {thread[1]} of {k.step} owns {products} element{'s' * (products > 1)} of C"
+    """Whose picture it is: the key and the values of a sentence."""
+    one = "Thread x = {x}, y = {y} of {kernel} owns 1 element of C"
+    some = "Thread x = {x}, y = {y} of {kernel} owns {products} elements of C"
+    return one if products == 1 else some, dict(x=thread[0], y=thread[1], kernel=k.step, products=products)
 
 
 @look
@@ -262,27 +288,28 @@ def picture_order(k: Kernel, M: int, N: int, K: int, after: Kernel | None = None
     """
     kernels = (k,) if after is None else (k, after)
     figure = Figure(figsize=(8.6, 2.5 * len(kernels)))
-    said, wide = [], 0
+    texts, wide = [], 0
     for n, one in enumerate(kernels):
         mine = accesses(one, M, N, K)
         bottom = 1 - (n + 0.96) / len(kernels)
         ax = figure.add_axes((0.2, bottom, 0.79, 0.78 / len(kernels)))
         x, barriers, meanwhile = draw_order(ax, mine)
         wide = max(wide, x)
-        what = f"thread 0 of {one.step}" if n == 0 or one.step != k.step else "the same, changed"
-        title = f"{what}, from left to right; dashed: a barrier ({barriers})"
+        other, values = n == 0 or one.step != k.step, {"kernel": one.step, "K": K}
+        what = "thread 0 of {kernel}" if other else "the same, changed", values
+        title = label("{what}, from left to right; dashed: a barrier ({barriers})", what=what, barriers=barriers)
         figure.text(0.02, bottom + 0.86 / len(kernels), title)
-        least = f"{max(meanwhile)} reads of a tile" if any(meanwhile) else "nothing"
+        least = ("{reads} reads of a tile", {"reads": max(meanwhile)}) if any(meanwhile) else ("nothing", {})
         waits = meanwhile.count(0)
-        between = f"{barriers} barriers between its accesses; between asking for a tile and storing it, it does {least}"
-        who = f"Thread 0 of {one.step}, K = {K}" if n == 0 or one.step != k.step else "Changed"
-        said.append(f"{who}: {between}. It waits {waits} time{'s' * (waits != 1)}.")
+        times = ("{count} time" if waits == 1 else "{count} times", {"count": waits})
+        who = "Thread 0 of {kernel}, K = {K}" if other else "Changed", values
+        texts.append(said(ORDER, who=who, barriers=barriers, least=least, times=times))
     for ax in figure.axes:
         ax.set(xlim=(0, wide), ylim=(3, 0))
         ax.axis("off")
         for y, text in enumerate(("asks for numbers", "stores in the tile", "reads the tile")):
-            ax.text(-0.012 * wide, y + 0.45, text, ha="right", va="center")
-    return Picture(figure, " ".join(said))
+            ax.text(-0.012 * wide, y + 0.45, label(text), ha="right", va="center")
+    return Picture(figure, " ".join(texts))
 
 
 def accesses(k, M, N, K):
@@ -309,7 +336,7 @@ def draw_order(ax, mine):
                 ax.annotate("", (x, 1.1), (asked[1] + 1, 0.9), arrowprops=place)
             else:
                 ax.add_patch(Rectangle((x, 0.15), WAIT, 2.6, facecolor=PAPER, edgecolor=GRID, hatch="//"))
-                ax.text(x + WAIT / 2, 1.45, "waits", ha="center", va="center", fontsize=11, rotation=90)
+                ax.text(x + WAIT / 2, 1.45, label("waits"), ha="center", va="center", fontsize=11, rotation=90)
                 x += WAIT
             asked = None
         colour = A_COLOUR if arrays[n][0] == "A" else B_COLOUR

@@ -1,9 +1,9 @@
 """Where does a kernel run that may be wrong? In a process of its own, where it is seen what a device hides."""
 
-from ._limits import limit_computing
 from .child import SECONDS, Outcome, in_child, prepare
 from .findings import Finding, source_line
-from .job import Job
+from .inside import limit_computing
+from .job import Job, calls_opencl
 from .oclgrind import oclgrind_counts, oclgrind_findings
 from .progress import ProgressBar
 
@@ -13,6 +13,7 @@ __all__ = [
     "Job",
     "Outcome",
     "ProgressBar",
+    "calls_opencl",
     "in_child",
     "limit_computing",
     "oclgrind_counts",

@@ -6,36 +6,36 @@ OpenCL kernels run under Oclgrind, CUDA kernels on the PTX machine, whatever GPU
 import pickle
 import re
 import signal
-import subprocess
 import tempfile
-import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from .. import devices
-from ..launch import Kernel
-from . import process
-from ._limits import AT_LIMIT, LIMIT, used_by
+from ..launch import Contestant, Kernel
 from .findings import Finding
-from .job import Job, packed, portable, text_of
+from .inside import DOING
+from .job import BUILDING, Job, packed, portable, text_of
 from .oclgrind import OCLGRIND, oclgrind_environment
-from .process import start
-from .progress import ProgressBar
+from .process import end, start, start_server, wait_patiently
 
 SECONDS = 60  # of computing
-LOOK = 0.25  # seconds between two looks at how a child is doing
-STILL = 60  # seconds that a child may go without computing: on a busy machine it waits its turn
-LONGER = 20  # times as long as its seconds of computing a child may take on a busy machine
+OUT_OF_TIME = getattr(signal, "SIGXCPU", 0)  # ends a child that has computed too long on one thing
 # What the signals of a crash mean, and of those that are not here.
 LIKELY = {
-    signal.SIGFPE: "likely since it divides a whole number by zero",
-    9: "likely since the machine had no memory left",  # Windows has no name for it
-}
-FAR = "likely with an index far outside an array"
+    signal.SIGFPE: "it took its process down (exit status {status}), likely since it divides a whole number by zero",
+    9: "it took its process down (exit status {status}), likely since the machine had no memory left",
+}  # Windows has no name for 9
+FAR = "it took its process down (exit status {status}), likely with an index far outside an array"
+LOOPS = "{what}; its loops are here"
+PRINTS = "{what}; it prints here, which takes long: leave that out, and check again"
+SIZED = "{what}. A buffer's size is in bytes, C.nbytes, and C.size counts elements"
+LATE = "it still ran after {seconds} s of computing"
 # A declared array of fixed size: (name, sizes).
 ARRAY = r"\b(?:float|double|half|u?int|u?char|u?short|u?long)\d*\s+(?:[^;(){}]*?,\s*)?(\w+)\s*((?:\[[^\]]+\])+)\s*[;,=]"
+UNROLL = r"#\s*pragma\s+(?:\w+\s+)?unroll|opencl_unroll_hint"
+BY_ALL = r"\b(async_work_group\w*copy|wait_group_events|work_group_\w+|sub_group_\w+)\s*\("  # what a whole group calls
 READ = 64_000_000  # bytes of what it leaves in a file
 
 
@@ -63,7 +63,7 @@ class Outcome:
 
 
 def in_child(
-    k: Kernel,
+    k: Contestant,
     task: Callable,
     seconds: float = SECONDS,
     oclgrind_options: dict | None = None,
@@ -75,72 +75,105 @@ def in_child(
     `seconds`: of computing, so that a busy machine does not cut it short; a child that does nothing for so long is
     stopped, too. `oclgrind_options`: environment variables for Oclgrind; None runs an OpenCL kernel on its own device.
     `compiler`: True lets Numba there ask NVIDIA's compiler, to compile and not to run. `task`: a function of a module.
-    Where children are forked, a function `warm_up` of that module is called once in the process that they come from.
     """
-    use_oclgrind = k.dialect == "OpenCL" and oclgrind_options is not None
-    oclgrind = devices.oclgrind_library() if use_oclgrind else None
-    own_device = None if oclgrind else k.device.name
-    built = k.binary() if own_device else {}
-    named = own_device if k.dialect == "OpenCL" else None
-    job = Job(task, k.dialect, portable(k), k.step, k.parameters, named, arguments, built, text_of(k))
+    watched = k.dialect == "OpenCL" and oclgrind_options is not None
+    oclgrind = devices.oclgrind_library() if watched else None
+    own_device = k.device.name if k.dialect == "OpenCL" and not oclgrind else None
+    job = Job(task, k.dialect, portable(k), k.step, k.parameters, own_device, arguments, text_of(k))
+    environment = child_environment(compiler)
+    if k.device:
+        environment[devices.PROVED_ABOVE] = k.device.name  # to compile a kernel takes a third of a second
     with tempfile.TemporaryDirectory(prefix="kernel-trial-") as name:
         folder = Path(name)
-        environment = child_environment(compiler)
-        if own_device:
-            environment[devices.PROVED_ABOVE] = own_device  # to compile a kernel takes a third of a second
         if oclgrind:
             environment |= oclgrind_environment(oclgrind, folder, k.device, oclgrind_options)
             environment[devices.PROVED_ABOVE] = OCLGRIND  # who cannot run it tries the kernel on its own device
-        done = work(folder, environment, job, f"{k} in a child process", seconds, oclgrind=bool(oclgrind))
-        return replace(done, findings=[in_the_source(k, finding) for finding in done.findings])
+        process = start(folder, environment, task.__module__, packed(job), seconds)
+        try:
+            in_time = wait_patiently(process, seconds, f"{k} in a child process")
+        finally:
+            end(process)
+        return outcome_of(k, folder, process.exitcode if in_time else None, seconds, bool(oclgrind))
 
 
-def in_the_source(k: Kernel, finding: Finding) -> Finding:
-    """The finding; of a hang and a crash with what in the kernel's source may be the cause."""
-    code = [line.partition("#" if k.dialect == "CUDA" else "//")[0] for line in k.source.splitlines()]
+def prepare(module: str) -> None:
+    """Begin what a first child waits for, while this process does something else; `module`: of the child's task."""
+    start_server(child_environment(compiler=False), module)
+
+
+def outcome_of(k, folder, status, seconds, oclgrind):
+    """What the child left in that folder, as an `Outcome`. `status`: how it ended, None where it was ended."""
+    found = records(folder / "answer")
+    said = dict(found)
+    value = said.get("value", [item for kind, item in found if kind == "item"] or None)
+    log = "" if status is None else read_text(folder / "oclgrind.log")
+    if "findings" in said:
+        return Outcome(value, said["findings"], log, oclgrind, read_text(folder / "out"))
+    limit, _, doing = read_text(folder / DOING).partition("\n")
+    if status is None:
+        why = Finding("hang", LATE, values={"seconds": f"{seconds:.0f}"})
+    elif status == -OUT_OF_TIME:
+        why = Finding("hang", LATE, values={"seconds": limit})
+    else:
+        why = crash(status, read_text(folder / "err"))
+    why = unbuildable(why, k, "Oclgrind" if oclgrind else k.device.name) if BUILDING in doing else in_the_source(k, why)
+    return Outcome(value, [why], log, oclgrind)
+
+
+def in_the_source(k: Contestant, finding: Finding) -> Finding:
+    """The finding, a hang or a crash, with what in the source may be the cause."""
+    code = code_of(k)
     if finding.kind == "hang":
-        loops = tuple(n for n, line in enumerate(code, 1) if re.search(r"\b(for|while|do|goto)\b", line))
-        prints = tuple(n for n, line in enumerate(code, 1) if re.search(r"\bprintf? *\(", line))
-        where = "it prints here, which takes long: leave that out, and check again" if prints else "its loops are here"
-        return replace(finding, message=f"{finding.message}; {where}", lines=prints or loops)
-    if finding.kind == "crash" and FAR in finding.message:
-        found = {n: re.findall(ARRAY, line) for n, line in enumerate(code, 1)}
-        arrays = [name + sizes for declared in found.values() for name, sizes in declared]
-        if arrays:
-            text = f"{finding.message}. Look whether each index of {' and '.join(arrays)} stays below its size"
-            return replace(finding, message=text, lines=tuple(n for n, declared in found.items() if declared))
+        loops = lines_with(r"\b(for|while|do|goto)\b", code)
+        prints = lines_with(r"\bprintf? *\(", code)
+        return Finding(finding.kind, PRINTS if prints else LOOPS, prints or loops, {"what": finding})
+    if finding.key != FAR:
+        return finding
+    if k.dialect == "Python":
+        if sized := lines_with(r"\bBuffer\(.*\.size\b", code):
+            return Finding(finding.kind, SIZED, sized, {"what": finding})
+        key = "{what}. The sizes and the buffers go to a kernel in its own order"
+        return Finding(finding.kind, key, lines_with(r"\bint32\(", code), {"what": finding})
+    arrays = [name + sizes for line in code for name, sizes in re.findall(ARRAY, line)]
+    if arrays:
+        key = "{what}. Look whether each index of {arrays} stays below its size"
+        return Finding(finding.kind, key, lines_with(ARRAY, code), {"what": finding, "arrays": " and ".join(arrays)})
     return finding
+
+
+def unbuildable(finding: Finding, k: Kernel, compiler: str) -> Finding:
+    """What to say of a source on which that compiler crashed, or did not come to an end."""
+    if finding.kind == "hang":
+        key = "the compiler of {compiler} had not built your kernel: {what}. {remedy}"
+        lines = lines_with(UNROLL, code_of(k))
+        remedy = "Unroll less: give #pragma unroll a small number, such as 4, or leave it out"
+        otherwise = "Look for a loop of very many rounds, or an array of very many elements"
+    else:
+        key = "the compiler of {compiler} crashed on your kernel; this notebook goes on. {remedy}"
+        lines = lines_with(BY_ALL, code_of(k))
+        remedy = "All work-items of a work-group must call this with the same arguments"
+        otherwise = "Take parts of the kernel out until it compiles; the part that was taken out last is the cause"
+    values = {"compiler": compiler, "what": finding, "remedy": (remedy if lines else otherwise, {})}
+    return Finding(finding.kind, key, lines[:1], values)
+
+
+def code_of(k: Contestant) -> list[str]:
+    """The lines of its source, without comments."""
+    return [line.partition("//" if k.dialect == "OpenCL" else "#")[0] for line in k.source.splitlines()]
+
+
+def lines_with(pattern: str, code: list[str]) -> tuple[int, ...]:
+    """The numbers of the lines that the pattern is found in, from 1."""
+    return tuple(number for number, line in enumerate(code, 1) if re.search(pattern, line))
 
 
 def crash(status: int, said: str) -> Finding:
     """Why a child ended before its time. `said`: what it wrote to its standard error."""
-    if status > 0:  # Python ended it, and says why
-        last = (said.strip().splitlines() or ["it said nothing"])[-1]
-        return Finding("crash", f"it took its process down (exit status {status}): {last}")
-    likely = LIKELY.get(-status, FAR)
-    return Finding("crash", f"it took its process down (exit status {status}), {likely}")
-
-
-def work(folder, environment, job, what, seconds, oclgrind=False):
-    """Let a child do the job in that folder. Returns an `Outcome`."""
-    (folder / "job").write_bytes(packed(job))
-    with start(folder, environment, job.task) as child:
-        stopped = wait_patiently(what, child, seconds)
-    log = "" if stopped else read_text(folder / "oclgrind.log")
-    done, value, findings = read_answer(folder / "answer")
-    if done and not stopped:
-        return Outcome(value, findings, log, oclgrind, read_text(folder / "out"))
-    if not stopped and child.returncode == -AT_LIMIT:
-        stopped = Finding("hang", read_text(folder / LIMIT))
-    why = stopped or crash(child.returncode, read_text(folder / "err"))
-    return Outcome(value, [why], log, oclgrind)
-
-
-def prepare(compiler: bool) -> None:
-    """Get ready, meanwhile, for a child, which may ask NVIDIA's compiler: the first waits seconds for its packages."""
-    if process.FORKS:
-        with suppress(OSError):  # then children are new processes
-            process.server_for(child_environment(compiler))
+    if status >= 0:  # Python ended it, and says why
+        errors = re.findall(r"^[\w.]+(?:: .*)?$", said, re.MULTILINE) or [("it said nothing", {})]
+        values = {"status": status, "error": errors[-1]}
+        return Finding("crash", "it took its process down (exit status {status}): {error}", values=values)
+    return Finding("crash", LIKELY.get(-status, FAR), values={"status": status})
 
 
 def child_environment(compiler):
@@ -154,45 +187,17 @@ def child_environment(compiler):
     }
 
 
-def read_answer(path):
-    """Whether a child was done, its value and its findings; a crash where what it wrote cannot be read."""
-    try:
-        done, value, findings = pickle.loads(path.read_bytes())
-        return done, value, findings
-    except FileNotFoundError:
-        return False, None, []
-    except Exception as error:  # bytes that were cut off or overwritten fail to unpack in many ways
-        said = f"{type(error).__name__}: {error}"
-        return True, None, [Finding("crash", f"what its process left as an answer cannot be read ({said})")]
+def records(path: Path) -> list[tuple[str, object]]:
+    """What the child has written of its answer, as far as it can be read: a child may end while it writes."""
+    found = []
+    with suppress(Exception), path.open("rb") as file:  # what was cut off or overwritten fails in many ways
+        while True:
+            found.append(tuple(pickle.load(file)))
+    return found
 
 
-def read_text(path):
+def read_text(path: Path) -> str:
     """The file's text, "" if there is none, or none that can be read; of a flood its beginning."""
     with suppress(OSError), path.open("rb") as file:
         return file.read(READ).decode(errors="replace")
     return ""
-
-
-def wait_patiently(what, child, seconds):
-    """Wait for the child, with a progress bar once it takes long. Returns None once it has ended, or why it must be.
-
-    It is out of time once it, with what it started, has computed for `seconds`, or once none of them has computed at
-    all for so long, or for `STILL` seconds where that is longer: what another process takes of the machine does not
-    count. A driver on many cores computes more than one second in a second; then the wall's clock counts.
-    """
-    start, still = time.monotonic(), max(seconds, STILL)
-    moved = start
-    computed = last = spent = 0.0
-    with ProgressBar(what, seconds) as progress:
-        while True:
-            with suppress(subprocess.TimeoutExpired):
-                child.wait(LOOK)
-                return None
-            now, seen = time.monotonic(), used_by(child.pid)
-            if seen != last:
-                last, moved = seen, now
-            computed = max(computed, seen)
-            spent = min(computed, now - start)
-            if spent >= seconds or now - moved >= still or now - start >= LONGER * still:
-                return Finding("hang", f"it still ran after {seconds:.0f} s of computing")
-            progress.update(spent, "of computing")

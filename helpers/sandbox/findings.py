@@ -1,35 +1,12 @@
-"""One thing wrong with a kernel, and the line of its source that it is about."""
+"""Which line of a kernel's source a finding is about."""
 
-from dataclasses import dataclass
+from kernel_judge.findings import Finding
 
 from ..launch import Kernel
 from ..launch.cuda_source import came_as_text
 from ..launch.numba_internals import plain_function
 
-UNSET = (
-    "what it stores comes from numbers that nobody has set, such as a sum that does not start at zero, or an element "
-    "of a tile that was never staged"
-)
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing wrong with a kernel.
-
-    kind     "race", "out of bounds", "divergent barrier", "crash", "hang", "error", "unwritten", ...
-    message  a sentence
-    lines    1-based lines of the kernel's source that it is about, a tuple
-    """
-
-    kind: str
-    message: str
-    lines: tuple = ()
-
-
-NAN = Finding(
-    "not a number",
-    "C holds NaN, and A and B hold none: look for a division by zero, an infinity, or the root of a negative number",
-)
+__all__ = ["Finding", "source_line"]
 
 
 def source_line(k: Kernel, number: int) -> int:

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
-from .findings import UNSET, Finding
+from kernel_judge.findings import Finding, Kind
 
 OCLGRIND = "Oclgrind Simulator"  # its device's name
 
@@ -26,38 +26,25 @@ def oclgrind_environment(library: Path, folder: Path, device, options: dict) -> 
     }
 
 
-# (what a report begins with, what kind of finding it is, what to say of it), the causes first
+# (what a report begins with, what kind of finding it is, the key of what to say of it), the causes first
 REPORTS = (
-    ("Invalid (?:read|write)|Index .* exceeds static array size", "out of bounds", "it {does} outside {where}"),
-    (
-        r"Work-group divergence detected \(async copy\)",
-        "divergent barrier",
-        "the work-items of a work-group do not all ask for the same copy here. async_work_group_copy is one copy for "
-        "the whole work-group: each work-item calls it, with the same places and the same number of elements",
-    ),
-    ("Work-group divergence", "divergent barrier", "only some work-items of a work-group reach this barrier"),
-    (".*data race at", "race", "two work-items touch the same element of {where}, one of them writing"),
-    (
-        "Invalid memory (?:load|store) - source pointer is not aligned",
-        "misaligned",
-        "it {does} a vector at an address that is no multiple of the vector's size, which GPUs cannot do. vload4 and "
-        "vstore4 take any element of a float array",
-    ),
-    (
-        "Work-item finished without waiting",
-        "no wait",
-        "nobody waits until the copy is done. Call wait_group_events(1, &e) with the event that async_work_group_copy "
-        "returned, before the numbers are read",
-    ),
-    ("Invalid wait event", "no wait", "it waits for an event that no async_work_group_copy has returned"),
-    ("Uninitialized value", "uninitialised", UNSET),
-    ("Controlflow depends", "uninitialised", "an `if` or a loop here asks for a number that nobody has set"),
-    ("Uninitialized address|Instruction depends", "uninitialised", "an index here comes from a number that nobody set"),
-    ("", "reported by Oclgrind", "{first}"),
+    ("Invalid (?:read|write)|Index .* exceeds static array size", Kind.OUT_OF_BOUNDS, "outside_memory"),
+    (r"Work-group divergence detected \(async copy\)", Kind.DIVERGENT, "divergent_copy"),
+    ("Work-group divergence", Kind.DIVERGENT, "some_reach_barrier"),
+    (".*data race at", Kind.RACE, "two_touch"),
+    ("Invalid memory (?:load|store) - source pointer is not aligned", Kind.MISALIGNED, "misaligned_vector"),
+    ("Work-item finished without waiting", Kind.NO_WAIT, "nobody_waits"),
+    ("Invalid wait event", Kind.NO_WAIT, "waits_for_no_copy"),
+    ("Uninitialized value", Kind.UNSET, "unset"),
+    ("Controlflow depends", Kind.UNSET, "unset_condition"),
+    ("Uninitialized address|Instruction depends", Kind.UNSET, "unset_index"),
+    ("", Kind.UNKNOWN, "as_reported"),
 )
+# A work-item in a report, what it did in LLVM's words, and where that stands.
+ITEM = re.compile(r"Local\((\d+),(\d+),\d+\) Group\((\d+),(\d+),\d+\)\n(.*)\n\s*At line (\d+) \(column (\d+)\)")
 # Reports that are no fault of a kernel: how many there were, and what Oclgrind itself lacks.
 HARMLESS = r"Oclgrind: \d+ errors generated|OCLGRIND FATAL ERROR|\s*$"
-FIRST = "out of bounds", "divergent barrier", "race", "no wait"  # what nobody had set follows from it
+FIRST = Kind.OUT_OF_BOUNDS, Kind.DIVERGENT, Kind.RACE, Kind.NO_WAIT  # what nobody had set follows from it
 
 
 def oclgrind_findings(log: str, source: str) -> list[Finding]:
@@ -68,7 +55,7 @@ def oclgrind_findings(log: str, source: str) -> list[Finding]:
     findings = [of_report(report, source) for report in re.split(r"\n(?=\S)", log.lstrip())]
     once = {(f.kind, f.lines): f for f in reversed(findings) if f}
     if any(kind in FIRST for kind, _ in once):
-        once = {key: f for key, f in once.items() if f.kind != "uninitialised"}
+        once = {key: f for key, f in once.items() if f.kind != Kind.UNSET}
     causes_first = [kind for _, kind, _ in REPORTS]
     return sorted(once.values(), key=lambda f: (causes_first.index(f.kind), f.lines))
 
@@ -77,34 +64,53 @@ def of_report(report, source):
     """One report as a `Finding`; None for a harmless one."""
     if re.match(HARMLESS, report):
         return None
-    kind, message = next((kind, words) for begins, kind, words in REPORTS if re.match(begins, report))
+    kind, key = next((kind, key) for begins, kind, key in REPORTS if re.match(begins, report))
     lines = tuple(sorted({int(n) for n in re.findall(r"At line (\d+)", report)}))
-    first = report.split("\n")[0]
-    memory = re.search(r"(global|local|private) memory", report)
-    if kind == "race" and "local memory" in report:
-        message = "work-items read and write the same element of local memory" + missing_barrier(source, lines)
-        if report.startswith("Write-write"):
-            message = "two work-items write different numbers to the same element of local memory"
-    own = re.search(r"^\s*float\s+(\w+)\s*\[", source, re.MULTILINE)
-    if message == UNSET and own and "barrier(" in source and "__local" not in source:
-        message += f". Nothing here is __local: {own[1]} is a work-item's own, and no other one's numbers reach it"
-    if kind == "no wait":  # it is reported where the kernel ends
-        code = enumerate(source.splitlines(), 1)
-        lines = tuple(n for n, line in code if re.search(r"\basync_work_group\w*copy", line.split("//")[0])) or lines
-    does = "writes" if "write" in first or "store" in report else "reads"
-    where = f"{memory[1]} memory" if memory else "an array"
-    return Finding(kind, message.format(does=does, where=where, first=first), lines)
-
-
-def missing_barrier(source, lines):
-    """Where a barrier is missing between two lines of a loop: between them, or on the way round; "" if unclear."""
-    if len(lines) != 2:
-        return ""
-    first, second = lines
     code = [line.split("//")[0] for line in source.splitlines()]
-    if any(re.search(r"\bbarrier\s*\(", line) for line in code[first : second - 1]):
-        return f", since no barrier keeps line {first} from running again before all are done with line {second}"
-    return f", since there is no barrier between line {first} and line {second}"
+    first, memory = report.split("\n")[0], re.search(r"(global|local|private) memory", report)
+    if kind == Kind.RACE and any("cmpxchg" in line for n, line in enumerate(code, 1) if n in lines):
+        return None  # the plain first read of a loop that swaps until nobody was between
+    if kind == Kind.RACE and "local memory" in report:
+        key = "two_write_local" if report.startswith("Write-write") else missing_barrier(code, lines)
+    own = re.search(r"^\s*float\s+(\w+)\s*\[", source, re.MULTILINE)
+    if key == "unset" and own and "barrier(" in source and "__local" not in source:
+        key = "unset_and_no_local"
+    if kind == Kind.NO_WAIT:  # it is reported where the kernel ends
+        lines = tuple(n for n, line in enumerate(code, 1) if re.search(r"\basync_work_group\w*copy", line)) or lines
+    does = Finding("", "writes" if "write" in first or "store" in report else "reads")
+    where = Finding("", f"{memory[1]}_memory" if memory else "an_array")
+    values = dict(does=does, where=where, first=first, name=own and own[1], line=lines[:1] and lines[0])
+    return Finding(kind, key, lines, values | {"other": lines[-1:] and lines[-1], "touched": touched(report, code)})
+
+
+def touched(report, code):
+    """The array that work-items touched, from which byte on, and for each its place, its group's, and what it does.
+
+    () where the report and the code do not say it.
+    """
+    address = re.match(r".* address 0x\w*?(\w{12})\n", report)  # before these digits stands the buffer's number
+    items = ITEM.findall(report)
+    arrays = {array_at(code[int(line) - 1], int(column)) for *_, line, column in items if int(line) <= len(code)}
+    if not address or len(arrays) != 1 or arrays == {""}:
+        return ()
+    does = ["writes" if " store " in llvm else "changes" if "atomic" in llvm else "reads" for *_, llvm, _, _ in items]
+    places = [((int(x), int(y)), (int(across), int(down))) for x, y, across, down, *_ in items]
+    return (arrays.pop(), int(address[1], 16), *((*both, verb) for both, verb in zip(places, does, strict=True)))
+
+
+def array_at(text, column):
+    """The name of the array that a line reads, or stores to, at a column; "" where it is unclear."""
+    read = re.match(r"(\w+)\s*\[", text[column - 1 :])
+    stored = re.search(r"(\w+)\s*(?:\[[^\[\]]*\])+\s*$", text[: column - 1])
+    return read[1] if read else stored[1] if stored else ""
+
+
+def missing_barrier(code, lines):
+    """Whether a barrier is missing between two lines of a loop, or on the way round: the key of what to say."""
+    if len(lines) != 2:
+        return "local_race"
+    between = any(re.search(r"\bbarrier\s*\(", line) for line in code[lines[0] : lines[1] - 1])
+    return "local_race_round" if between else "local_race_between"
 
 
 def oclgrind_counts(log: str) -> list[int]:

@@ -78,12 +78,10 @@ class SideBySide:
 
     Its columns: instructions of threads for each multiply-add; requests of warps to global memory, asynchronous copies
     among them, and the bytes that one brings to a thread; the same of shared memory; rounds of the banks, for loads and
-    stores, and how many of them conflicts cost. Raises ValueError where there is no run.
+    stores, and how many of them conflicts cost.
     """
 
     def __init__(self, runs: Mapping[str, CompiledRun]):
-        if not runs:
-            raise ValueError("a table needs one run at least, as {name: run}.")
         self.runs = runs
 
     def __repr__(self):

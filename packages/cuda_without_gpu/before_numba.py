@@ -34,10 +34,7 @@ class AtImport(importlib.abc.MetaPathFinder):
 
 
 def once_imported(module: str, function: str) -> None:
-    """Call a function, "package.module:name", now if that module is loaded, and otherwise right after it is.
-
-    Who never imports the module waits for neither.
-    """
+    """Call a function, "package.module:name", now if that module is loaded, and otherwise right after it is."""
     if module in sys.modules:
         pkgutil.resolve_name(function)()
     else:

@@ -97,10 +97,7 @@ LOADED = "%{0} = load i16, i16* %{0}_at\n    " + OPERAND
 
 
 def half_code(name: str) -> tuple[str, str, str, str] | None:
-    """(operands, what LLVM makes of them, its type, a declaration) of a function for float16; None for another.
-
-    %ah is the operand a, and %af the same as float32.
-    """
+    """(operands, what LLVM makes of %ah, or %af in float32, its type, a declaration) of a float16 function; or None."""
     named = re.match(r"(?:_ZL\d+_*|__numba_wrapper_)h(\w+?)(?:6__half|$)", name)
     does = named[1] if named else next((does for sign, does in HALF_OPERATORS.items() if name.startswith(sign)), "")
     if does in HALF_FLOAT:
@@ -120,10 +117,7 @@ def half_code(name: str) -> tuple[str, str, str, str] | None:
 
 
 def half_function(name: str) -> str:
-    """LLVM's text of one of numba-cuda's functions for float16; empty for one that is not among those above.
-
-    Each gets pointers, first to its result, and returns 0. `__numba_wrapper_...`, of the built-in target, gets numbers.
-    """
+    """LLVM's text of a float16 function of numba-cuda's, of pointers, or numbers in `__numba_wrapper_...`; or ""."""
     takes, declared = "float* %out, i16* %a_at", ""
     if code := half_code(name):
         operands, made, kind, declared = code

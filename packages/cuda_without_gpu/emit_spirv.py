@@ -76,10 +76,7 @@ def renumbered(text: str) -> str:
 
 
 def with_sums(text: str) -> str:
-    """`or` of numbers that share no bit is a sum: SPIR-V has no word for that, and addresses must be seen to be sums.
-
-    %i = or disjoint i64 %a, 1    ->    %i = add nuw nsw i64 %a, 1
-    """
+    """`or` of numbers that share no bit is a sum, as addresses must be: %i = or disjoint i64 %a, 1 -> add nuw nsw."""
     return text.replace("= or disjoint ", "= add nuw nsw ")
 
 
@@ -98,8 +95,7 @@ def fused(text: str) -> str:
         kind = at[2]
         for product, other in ((at[3], at[4]), (at[4], at[3])):
             if product in products and uses[product] == 2:  # where it is made, and here
-                a, b = products[product]
-                operands = ", ".join(f"{kind} {operand}" for operand in (a, b, other))
+                operands = ", ".join(f"{kind} {operand}" for operand in (*products[product], other))
                 return f"  {at[1]} = call {kind} @llvm.fma.{functions[kind]}({operands})"
         return at[0]
 
@@ -127,9 +123,27 @@ def in_fours(text: str) -> str:
     return re.sub(address, one, text, flags=re.MULTILINE)
 
 
-# What the device's compiler wants to see, in this order. Without it a product's kernels keep, of their speed at 512:
-# with_sums 0.25 (coalesced), fused 0.72 (register_2d), in_fours 0.35 (prefetched); sums of fours 0.79 (vectorized).
-PASSES = (with_sums, fused, in_fours)
+def by_address(text: str) -> str:
+    """A shared array is chosen by an address in it: one that is only chosen by its name gets the size of one element.
+
+    %p = select i1 %c, ptr addrspace(3) @0, ptr addrspace(3) @1
+        ->    %"chosen 0" = getelementptr i8, ptr addrspace(3) @0, i64 0, where the kernel begins, in the place of @0
+    """
+    chosen = {}
+
+    def one(at):
+        place = r"getelementptr (?:[a-z]+ )*\((?:[^()]|\([^()]*\))*\)|@[\w.$-]+"
+        return re.sub(place, lambda of: chosen.setdefault(of[0], f'%"chosen {len(chosen)}"'), at[0])
+
+    text = re.sub(rf"^  {NAME} = (?:select|phi) .*ptr addrspace\(3\) .*@.*$", one, text, flags=re.MULTILINE)
+    begins = "".join(f"  {name} = getelementptr i8, ptr addrspace(3) {of}, i64 0\n" for of, name in chosen.items())
+    return re.sub(r"^define spir_kernel .*\n", lambda at: at[0] + begins, text, flags=re.MULTILINE)
+
+
+# What LLVM's back end needs, or else it is wrong, and what the device's compiler wants to see. Without it a product's
+# kernels keep, of their speed at 512: with_sums 0.25 (coalesced), fused 0.72 (register_2d), in_fours 0.35 (prefetched);
+# sums of fours 0.79 (vectorized).
+PASSES = (by_address, with_sums, fused, in_fours)
 
 
 def emitted(text: str, without: tuple[str, ...] = ()) -> tuple[dict, bytes]:

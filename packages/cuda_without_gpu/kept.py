@@ -19,10 +19,7 @@ def folder() -> Path:
 
 
 def kept(key: str, make: Callable[[], bytes]) -> bytes:
-    """What is kept under that key; what `make` returns, which is kept from then on, where there is nothing yet.
-
-    A folder that cannot be written keeps nothing.
-    """
+    """What is kept under that key, or what `make` returns, which is kept from then on, if the folder can be written."""
     file = folder() / key
     with contextlib.suppress(OSError):
         found = file.read_bytes()
@@ -52,10 +49,7 @@ def versions() -> tuple[str, ...]:
 
 
 def without_counters(texts: tuple[str, ...], entry: str) -> tuple[str, ...]:
-    """LLVM's texts and the kernel's name, with nothing in them that differs from one process to the next.
-
-    Numba counts the functions that it compiles, and puts the number into names; lines of the source do not matter.
-    """
+    """LLVM's texts and the kernel's name, without Numba's counts of functions, and lines of the source."""
     numbers = {}
     count = re.compile(r"(?<=B)\d+v\d+(?=B)")
     lines = re.compile(r"^[!;].*\n|, !dbg !\d+", re.MULTILINE)

@@ -12,6 +12,7 @@ import weakref
 import numpy as np
 
 import ptx_machine
+from ptx_machine.limits import STATIC
 from ptx_machine.names import plain_name
 
 from . import before_numba, device
@@ -20,7 +21,7 @@ from .in_child import launch_in_child
 from .memory import array_at, reached
 from .native import native_for_launch
 from .shared_memory import in_shared_memory
-from .to_ptx import ONLY_COMPILED, captured_arrays, shared_arrays, text_of
+from .to_ptx import ONLY_COMPILED, captured_arrays, text_of, with_names_of_source
 
 
 def launch(kernel, args, griddim, blockdim, stream=0, sharedmem=0) -> None:
@@ -33,13 +34,19 @@ def launch(kernel, args, griddim, blockdim, stream=0, sharedmem=0) -> None:
     given = Arguments(kernel)
     if len(args) != len(kernel.argument_types):
         raise TypeError(f"the kernel takes {len(kernel.argument_types)} arguments; {len(args)} are given.")
-    for kind, value in zip(kernel.argument_types, args, strict=True):
+    for which, (kind, value) in enumerate(zip(kernel.argument_types, args, strict=True)):
+        given.which = which
         given.add(kind, value)
     if (only_compiled := ONLY_COMPILED.get()) is not None:
         only_compiled.append(kernel)
         return
+    if sharedmem > STATIC:  # Numba never asks the driver for more
+        raise not_launched(f"{sharedmem:,} bytes of shared memory a block; a GPU gives {STATIC:,} at most.")
     begun = Launch(kernel, args, given, (*griddim, 1, 1)[:3], (*blockdim, 1, 1)[:3], sharedmem)
-    begun.watch() if before_numba.WATCH == "all" or device.BUDGET.get() else begun.watch_first()
+    if before_numba.WATCH == "all" or device.BUDGET.get():
+        begun.take(begun.run())
+    else:
+        begun.watch_first()
 
 
 WATCHED_SECONDS = 2.0  # of computing, that launches of a kernel are watched for
@@ -65,7 +72,7 @@ class Launch:
         self.captured = captured_arrays(kernel)
         refuse_both(self.captured, given)
 
-    def run(self, seconds: float, blocks: list[int] | None = None) -> ptx_machine.Run:
+    def run(self, seconds: float = device.SECONDS, blocks: list[int] | None = None) -> ptx_machine.Run:
         """What the PTX machine makes of it, on copies of its arrays. `blocks`: the numbers of those that run."""
         kernel, given = self.kernel, self.given
         options = dict(kernel=kernel.entry_name, names=named(kernel, self.args, given), shared=self.shared)
@@ -77,12 +84,8 @@ class Launch:
         except ValueError as error:
             raise not_launched(str(error)) from None
 
-    def watch(self, why: str = "") -> None:
-        """Run it on the PTX machine. `why` it does not run natively, for a launch that takes too long."""
-        self.take(self.run(device.SECONDS), why)
-
     def take(self, run: ptx_machine.Run, why: str = "") -> None:
-        """Give the arrays what the PTX machine left in its copies, and raise what it found."""
+        """Give the arrays what the PTX machine left, and raise what it found; `why` it does not run natively."""
         kernel, given = self.kernel, self.given
         for name, memory in self.captured.items():
             memory[:] = run.variables[name]
@@ -102,14 +105,11 @@ class Launch:
             raise KernelError(in_words(kernel, first))
 
     def watch_first(self) -> None:
-        """Run it on the PTX machine until its kernel's launches have taken two seconds together, natively after that.
-
-        A first launch that does not fit into them is watched in some of its blocks, and then runs natively.
-        """
+        """Watch a kernel's launches for two seconds on the PTX machine, a long first one in part; then run natively."""
         past = PASTS.setdefault(self.kernel, {}).setdefault(self.block, Past())
         past.launches += 1
         if past.refused:
-            return self.watch(past.refused)
+            return self.take(self.run(), past.refused)
         if past.seconds < WATCHED_SECONDS:
             start = time.thread_time()
             run = self.run(WATCHED_SECONDS - past.seconds)
@@ -124,7 +124,7 @@ class Launch:
             launch_in_child(native, self.given.flat, self.grid, self.block, device.SECONDS)
         except NotNative as why:
             past.refused = "" if isinstance(why, MayMissBarrier) else str(why)  # which may be of these sizes
-            return self.watch(str(why))
+            return self.take(self.run(), str(why))
         for write_back in self.given.after:
             write_back()
 
@@ -176,8 +176,7 @@ def in_words(kernel, finding) -> str:
     """A finding of the PTX machine, with the number and the text of the source's line."""
     function = getattr(kernel, "py_func", None)
     message = re.sub(r" at line \d+ of the PTX \(line (\d+) of the source\)", r" in line \1", finding.message)
-    for name, (own, *_) in shared_arrays(kernel).items():
-        message = re.sub(rf"\b{name}\b", own, message)
+    message = re.sub(r" at line \d+ of the PTX", "", with_names_of_source(kernel, message))
     if OVER in message:
         message = message.partition(OVER)[0] + "; if it only takes long, launch fewer threads: no GPU is at work here"
     if not finding.source:
@@ -205,6 +204,7 @@ def raise_what_it_raised(kernel, run) -> None:
 class Arguments:
     """What a kernel is launched with, one by one, as Numba passes it.
 
+    which    of the kernel's parameters is added
     flat     for `ptx_machine.run`
     arrays   (which of the kernel's parameters, where in `flat`) of each array
     after    what to call when the kernel has ended
@@ -213,20 +213,14 @@ class Arguments:
     def __init__(self, kernel):
         self.extensions = kernel.extensions
         self.flat, self.arrays, self.after = [], [], []
-        self.which = -1
 
     def add(self, kind, value) -> None:
-        """Add one of the kernel's arguments, of that type of Numba's. Raises NotImplementedError for a type."""
-        self.which += 1
-        self.add_part(kind, value)
-
-    def add_part(self, kind, value) -> None:
-        """Add an argument, or a part of one."""
+        """Add an argument, or a part of one, of that type of Numba's. Raises NotImplementedError for a type."""
         from numba.cuda.dispatcher import types
 
         for extension in reversed(self.extensions):
             kind, value = extension.prepare_args(kind, value, stream=0, retr=self.after)
-        add, flat = self.add_part, self.flat
+        add, flat = self.add, self.flat
         if isinstance(kind, types.Array):
             array = self.on_device(value)
             refuse_another_type(kind, typed(array), self.which)

@@ -54,11 +54,7 @@ class NativeKernel(NamedTuple):
 
 
 def flat_array(memory: object, shape: tuple[int, ...], dtype: np.dtype, strides: tuple[int, ...] = ()) -> list:
-    """What a kernel of Numba's gets for an array: two pointers of its own, size, item size, data, sizes, strides.
-
-    memory    where its elements are: a `pyopencl.Buffer`, or `pyopencl.SVM`
-    strides   in bytes; those of an array in C's order if they are left out
-    """
+    """What a kernel of Numba's gets for an array in a buffer: two pointers, size, item size, data, sizes, strides."""
     like = np.lib.stride_tricks.as_strided(np.empty(0, dtype), shape, strides) if strides else np.empty(shape, dtype)
     return [None, None, like.size, like.itemsize, memory, *shape, *like.strides]
 
@@ -74,8 +70,7 @@ def compile_native(function, *arguments: object, block: tuple[int, ...], shared:
     return native_of(compiled_for(function, *arguments), (*block, 1, 1)[:3], shared)
 
 
-# {kernel: {sizes: a NativeKernel, or why there is none}}
-MADE: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+MADE: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # {kernel: {sizes: a NativeKernel, or why there is none}}
 
 
 def native_of(kernel, block, shared=0, grid=None, numbers=None) -> NativeKernel:
@@ -93,8 +88,12 @@ def native_of(kernel, block, shared=0, grid=None, numbers=None) -> NativeKernel:
 
 
 def kept_native(kernel, sizes):
-    """What is kept on disk for a kernel and those sizes, or is made now."""
-    refuse(kernel)
+    """What is kept on disk for a kernel and those sizes, or is made now: all that it uses is in LLVM's text."""
+    refuse_linked(kernel)
+    if kernel.debug:
+        raise NotNative("debug=True: a kernel's own exceptions")
+    if captured_arrays(kernel):
+        raise NotNative("an array of the device that the kernel uses by its global name")
     texts = whole(list(kernel._codelibrary.llvm_strs))
 
     def made():
@@ -113,12 +112,3 @@ def native_for_launch(kernel, block, shared, grid, flat) -> NativeKernel:
     except MayMissBarrier:
         numbers = tuple(int(one) if isinstance(one, (int, np.integer)) else None for one in flat)
         return native_of(kernel, block, shared, grid, numbers)
-
-
-def refuse(kernel) -> None:
-    """Raise NotNative for what a kernel uses besides LLVM's text."""
-    refuse_linked(kernel)
-    if kernel.debug:
-        raise NotNative("debug=True: a kernel's own exceptions")
-    if captured_arrays(kernel):
-        raise NotNative("an array of the device that the kernel uses by its global name")

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 
 import numpy as np
 
-from ptx_machine.limits import LOCAL
+from ptx_machine.limits import CONSTANT, LOCAL, STATIC
 from ptx_machine.names import plain_name
 
 from . import by_llvm, device
@@ -21,10 +21,7 @@ WATCHED, COUNTED = 1, 3  # LLVM's levels: for code that keeps each access to arr
 
 
 def compile_ir(modules: str | list[str], arch: str = "compute_80", **options: object) -> bytes:
-    """PTX of LLVM's text, in the place of `nvvm.compile_ir`: by LLVM, at the level at which kernels are run.
-
-    `options`: what NVIDIA's compiler would take besides.
-    """
+    """PTX of LLVM's text, in the place of `nvvm.compile_ir`: by LLVM, at the level at which kernels are run."""
     if "gen-lto" in options:
         raise NotImplementedError("lto=True needs NVIDIA's linker and a GPU; leave it out.")
     texts = [modules] if isinstance(modules, str) else modules
@@ -33,7 +30,6 @@ def compile_ir(modules: str | list[str], arch: str = "compute_80", **options: ob
         return b""
     if ONLY_COMPILED.get() is not None:  # nobody asks for this code: `text_of` makes PTX of the same texts
         return "\n".join(texts).encode()
-    refuse_large_local_arrays(texts)
     return by_llvm.compiled(whole(texts), WATCHED, arch.replace("compute_", "sm_")).encode()
 
 
@@ -45,10 +41,17 @@ def whole(texts: list[str]) -> tuple[str, ...]:
     """LLVM's texts of a kernel, with what Numba lets NVIDIA's compiler and linker add to them."""
     from numba.cuda.cudadrv import nvvm
 
-    texts = tuple(map(nvvm.llvm_replace, texts))
+    texts = tuple(map(without_numbas_lines, map(nvvm.llvm_replace, texts)))
     halves = sorted({at for text in texts for at in HALF.findall(text)})
     texts += tuple(filter(None, map(by_llvm.half_function, halves)))
     return texts + (reshaping() if any(f'@"{RESHAPE}"' in text for text in texts) else ())
+
+
+def without_numbas_lines(text: str) -> str:
+    """LLVM's text of a function; one of Numba's own has no lines, so that it gets that of its call, where it is put."""
+    place = re.search(r'!DIFile\(directory: "([^"]*)"', text)
+    own = tuple(os.path.dirname(sys.modules[one].__file__) for one in ("numba", "numba.cuda"))
+    return re.sub(r",? !dbg !\d+", "", text) if place and place[1].startswith(own) else text
 
 
 def text_of(kernel, level: int = WATCHED, unset: Iterable[str] = (), each: bool = False) -> str:
@@ -59,7 +62,7 @@ def text_of(kernel, level: int = WATCHED, unset: Iterable[str] = (), each: bool 
     is asked for twice included.
     """
     refuse_linked(kernel)
-    refuse_large_local_arrays(kernel._codelibrary.llvm_strs)
+    refuse_large_arrays(kernel._codelibrary.llvm_strs)
     major, minor = device.CAPABILITY
     texts = [with_unset(text, frozenset(unset)) for text in kernel._codelibrary.llvm_strs]
     texts = list(map(volatile, texts)) if each else texts
@@ -67,19 +70,29 @@ def text_of(kernel, level: int = WATCHED, unset: Iterable[str] = (), each: bool 
     return by_llvm.compiled(whole(texts), level, f"sm_{major}{minor}")
 
 
-def refuse_large_local_arrays(texts: list[str]) -> None:
-    """Raise KernelError for more local memory than a GPU has: LLVM would take minutes for it, and all of the memory."""
-    if (used := local_bytes_in(texts)) > LOCAL:
-        raise KernelError(
-            f"its local arrays take {used:,} bytes a thread, and a GPU has {LOCAL:,} at most. Make them smaller."
-        )
+# In LLVM's text: an array of a kernel's, its memory by a letter, how many elements, and their type.
+ARRAY = re.compile(r'"_cudapy_([lsc])mem[_.\d]*" = (?:alloca|[a-z ]*addrspace\(\d\) \w+) \[(\d+) x (\w+)\]')
+MEMORIES = {"l": ("local", LOCAL), "s": ("shared", STATIC), "c": ("constant", CONSTANT)}
+BITS = {"half": 16, "float": 32, "double": 64}
+
+
+def refuse_large_arrays(texts: list[str]) -> None:
+    """Raise KernelError for arrays that no GPU's linker has room for: LLVM, or the PTX machine, would take minutes."""
+    for letter, (memory, most) in MEMORIES.items():
+        if (used := bytes_in(texts, letter)) > most:
+            each = {"l": " a thread", "s": " a block"}.get(letter, "")
+            instead = {"c": "Give them to the kernel as arguments."}.get(letter, "Make them smaller.")
+            raise KernelError(f"its {memory} arrays take {used:,} bytes{each}; a GPU has {most:,} at most. {instead}")
+
+
+def bytes_in(texts: list[str], letter: str) -> int:
+    """The bytes of a kernel's arrays in the memory of that letter, by LLVM's texts of it."""
+    made = (found for text in texts for found in ARRAY.findall(text))
+    return sum(int(count) * (BITS.get(kind) or int(kind[1:])) // 8 for one, count, kind in made if one == letter)
 
 
 def captured_arrays(kernel) -> dict[str, np.ndarray]:
-    """{a name for LLVM: the memory of it, as bytes} of each device array that a kernel uses and is not launched with.
-
-    The name has the source's name in it as C++ has, which messages show.
-    """
+    """{a name for LLVM, as C++ has it: bytes} of each device array that a kernel uses and is not launched with."""
     used = getattr(kernel._codelibrary, "referenced_objects", {}).values()
     captured = [array_at(value.__cuda_array_interface__) for value in used]
     outside = inspect.getclosurevars(kernel.py_func) if captured else None
@@ -142,8 +155,6 @@ LONG = 512
 
 LONG_BEGINS = re.compile(rf'( +%"{LOCAL_ARRAY}[.\d]*" = alloca \[(\d+) x \w+\]\n) +store .*\n')
 
-BITS = {"half": 16, "float": 32, "double": 64}
-
 NEVER_SET = "never_set"
 
 TAKES_ZERO = re.compile(
@@ -163,22 +174,8 @@ def variables_of(kernel) -> list[str]:
     return sorted({at[6] for text in texts for at in TAKES_ZERO.finditer(text)}) + [LOCAL_ARRAY] * arrays
 
 
-def local_bytes(kernel) -> int:
-    """The bytes of a compiled kernel's local arrays, those that LLVM leaves out included."""
-    return local_bytes_in(kernel._codelibrary.llvm_strs)
-
-
-def local_bytes_in(texts: list[str]) -> int:
-    """The same, by LLVM's texts of the kernel."""
-    made = re.findall(rf'%"{LOCAL_ARRAY}[.\d]*" = alloca \[(\d+) x (\w+)\]', "".join(texts))
-    return sum(int(count) * (BITS.get(kind) or int(kind[1:])) // 8 for count, kind in made)
-
-
 def with_unset(text: str, chosen: frozenset) -> str:
-    """LLVM's text with NaN or -1 in the place of the zeros of those variables that are not set yet.
-
-    A long local array begins with nothing.
-    """
+    """LLVM's text with NaN or -1 for the zeros of variables not set yet; a long local array begins with nothing."""
 
     def begins(at):
         before, count, kind = at.groups()
@@ -212,13 +209,27 @@ def shared_arrays(kernel) -> dict[str, tuple[str, tuple, int]]:
             sides, kind = typed.calltypes[value].args[0], typed.typemap[target].dtype
             shape = tuple(side.literal_value for side in getattr(sides, "types", (sides,)))
             made[target] = shape, numpy_support.as_dtype(kind).itemsize
-        elif not does and getattr(value, "name", "") in made:
+        elif not does and getattr(value, "name", "") in made and not target.startswith("$"):
             named.setdefault(value.name, target.partition(".")[0])
     texts = "".join(kernel._codelibrary.llvm_strs)
     theirs = sorted(set(re.findall(r"_cudapy_smem_\d+", texts)), key=lambda name: int(name.rpartition("_")[2]))
     if len(theirs) != len(made):
         return {}
-    return {name: (named.get(own, own), *made[own]) for name, own in zip(theirs, made, strict=True)}
+    own_names = (named.get(one, "a shared array") if one.startswith("$") else one.partition(".")[0] for one in made)
+    return {name: (own, *sizes) for name, own, sizes in zip(theirs, own_names, made.values(), strict=True)}
+
+
+def with_names_of_source(kernel, message: str) -> str:
+    """What the PTX machine says of a compiled kernel, with arrays called as in its source, or by their memory."""
+    function = getattr(kernel, "py_func", None)
+    outside = inspect.getclosurevars(function) if function else None
+    captured = {**outside.globals, **outside.nonlocals} if function else {}
+    tables = [name for name, value in captured.items() if isinstance(value, np.ndarray)]
+    named = {name: own for name, (own, *_) in shared_arrays(kernel).items()}
+    named["_cudapy_cmem"] = tables[0] if len(tables) == 1 else "a constant array"
+    for name, own in {**named, r"_cudapy_smem_\d+": "a shared array", r"__local_depot\d+": "its local arrays"}.items():
+        message = re.sub(rf"\b{name}\b", own, message)
+    return message
 
 
 HALF = re.compile(r'declare i32 @"(_Z\w+|__numba_wrapper_h\w+)"')  # functions for float16 are among them
@@ -294,6 +305,7 @@ def compiled_for(function: Callable, *args: object):
     if captured := captured_arrays(left[0]):
         names = ", ".join(map(plain_name, captured))
         raise KernelError(f"the kernel uses arrays of the device from outside: {names}. Give it arguments only.")
+    refuse_linked(left[0])
     left[0]._codelibrary._ptx_cache.clear()  # what `compile_ir` left is no PTX
     return left[0]
 
@@ -303,5 +315,7 @@ def refuse_linked(kernel):
     halves = getattr(sys.modules.get("numba.cuda._internal.cuda_fp16"), "shim_obj", None)  # see `by_llvm.half_function`
     files = [getattr(one, "name", one) for one in kernel._codelibrary._linking_files if one is not halves]
     files = [str(one) for one in files if not str(one).startswith(os.path.dirname(sys.modules["numba.cuda"].__file__))]
+    if [name for name in files if name.startswith("<unnamed")]:
+        raise KernelError("Numba has bfloat16 in CUDA C++, which NVIDIA's tools link, on a GPU. Use float32.")
     if files:
         raise KernelError(f"link={files}: code in CUDA C++ is linked by NVIDIA's tools, on a GPU. Write it in Python.")

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 
+import llvmlite
 import llvmlite.binding as llvm
 
 from . import emit_spirv
@@ -25,8 +26,6 @@ def refuse_old_llvm() -> None:
     try:
         emit_spirv.target_machine(emit_spirv.TRIPLE)
     except RuntimeError:
-        import llvmlite
-
         raise NotNative(f"llvmlite {llvmlite.__version__} has no back end for SPIR-V; 0.45 and later have") from None
 
 
@@ -149,10 +148,7 @@ define spir_kernel void @kernel({", ".join(takes)}) !reqd_work_group_size !0 {si
 
 
 def with_spaces(text, shared):
-    """LLVM's text in which what is a thread's own is in space 5, as on AMD's GPUs.
-
-    Arrays of shared memory whose size the launch sets are all the same memory.
-    """
+    """LLVM's text with a thread's own in space 5, as on AMD's GPUs, and all dynamic shared arrays as one memory."""
     dynamic = re.compile(r"^(@\S+) = external .*addrspace\(3\) global \[0 x .*$", re.MULTILINE)
     text = dynamic.sub(r"\1 = internal alias i8, ptr addrspace(3) @dynamic", text)
     text += f"@dynamic = internal addrspace(3) global [{max(shared, 1)} x i8] undef, align 16\n"

@@ -122,10 +122,7 @@ def executions(code, loops, blocks, ptx, by_line, warps):
 
 
 def rounds_gone(ptx, by_line):
-    """{line of the PTX: how often warps went round its innermost loop, or ran it where it is in none}.
-
-    A guard in a loop does not change how often warps go round: what is not behind it, says so.
-    """
+    """{line of the PTX: how often warps went round its innermost loop, by what no guard stands before, or ran it}."""
     labels, gone = {}, {}
     for number, line in enumerate(ptx.splitlines(), 1):
         if label := re.match(r"\s*(\$?\w+):", line):

@@ -168,9 +168,8 @@ def full_name(written):
     if not isinstance(written, str) or plain(written) not in known:
         number = re.search(r"\d{2,}", plain(str(written)))  # who writes RTX 4090 Ti means no RTX 4070 Ti
         alike = [name for name in known if not number or number[0] in name] or known
-        near = "".join(
-            f" Do you mean {known[one]}?" for one in difflib.get_close_matches(plain(str(written)), alike, 1)
-        )
+        nearest = difflib.get_close_matches(plain(str(written)), alike, 1)
+        near = "".join(f" Do you mean {known[one]}?" for one in nearest)
         raise ValueError(f"unknown GPU {reprlib.repr(written)}.{near} The GPUs are: {', '.join(GPUS)}.")
     return known[plain(written)]
 

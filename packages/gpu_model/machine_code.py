@@ -159,10 +159,7 @@ def told_by(name, *command):
 
 
 def inner_loop(listing):
-    """The `InnerLoop` in nvdisasm's listing; None if no loop multiplies and adds.
-
-    Of the loops with multiply-adds, and no such loop inside, it is the one with the most of them.
-    """
+    """The innermost `InnerLoop` with the most multiply-adds in nvdisasm's listing; None if there is none."""
     code, loops, _ = instructions(listing)
     code = [text for text, _ in code]
     loops = [(a, b) for a, b in loops if any(kind(text) == "FMA" for text in code[a:b])]

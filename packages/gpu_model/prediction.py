@@ -130,11 +130,7 @@ def predict(counts: Counts, gpu: GPU | str, M: int, N: int, K: int, by_rows: boo
 
 
 def waiting_share(counts, gpu, working, cached):
-    """The share of its time that a block waits for memory, if it works for so many cycles on each K-tile.
-
-    A round trip takes the latency of memory, or of the second cache where that holds A and B; less what the block works
-    meanwhile. The tile's bytes take their time to come, too.
-    """
+    """The share of its time that a block waits for round trips and bytes, working so many cycles on each K-tile."""
     latency = gpu.l2_latency if cached else gpu.latency
     wait = sum(many * max(0.0, latency - ahead * working) for ahead, many in counts.trips.items())
     if wait:

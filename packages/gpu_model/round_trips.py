@@ -35,10 +35,7 @@ def trips(code: list, order: list) -> Counter:
 
 
 def order_of(loops: list, times: list) -> list:
-    """The numbers of the instructions in the order in which a warp runs them, each loop as often as it goes round.
-
-    `times`: how often a warp runs each. Of guarded instructions it runs those that half of the warps run.
-    """
+    """Numbers of the instructions in the order of a warp, a guarded one if half of the warps run it."""
     loops = {loop for loop in loops if loop[1] - loop[0] > 1 and times[loop[1] - 1] > 0}
 
     def run(first, end, rate, inner):

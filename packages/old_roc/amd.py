@@ -42,10 +42,7 @@ class AMD:
     lds_bytes: int
 
     def waves_of(self, threads: int, vectors: int, scalars: int, lds_bytes: int) -> int:
-        """Waves that the unit holds at the same time, in whole groups of that many work-items.
-
-        `vectors`: registers a work-item; `scalars`: registers a wave; `lds_bytes`: of a group.
-        """
+        """Waves the unit holds, in groups of so many work-items; `vectors` of a work-item, `scalars` of a wave."""
         of_simd = min(self.waves, self.vectors // (-(-max(1, vectors) // self.step) * self.step))
         if self.scalars:
             of_simd = min(of_simd, self.scalars // max(1, scalars))

@@ -35,7 +35,6 @@ ELSEWHERE = {
     "agents": "cuda.gpus",
     "stream": "cuda.stream()",
 }
-MOST_GROUPS = (2**31 - 1, 65535, 65535)  # along x, y, z, as CUDA allows
 
 
 def __getattr__(name):
@@ -149,10 +148,7 @@ def refuse_old_words(function: Callable) -> None:
 
 
 def parsed(signature: str | tuple | None) -> tuple | None:
-    """The types of a signature: a string such as "void(float32[:,:], int32)", or a tuple of types. None for None.
-
-    Raises ValueError for a string that Numba cannot read.
-    """
+    """The types of a signature, a string or a tuple; None for None. Raises ValueError for what Numba cannot read."""
     if signature is None:
         return None
     try:
@@ -176,9 +172,8 @@ class RocKernel:
 
     def __getitem__(self, launch):
         if isinstance(launch, tuple) and len(launch) > 2:
-            raise ValueError(
-                f"{self.__name__} takes [groups, group_size]; there are no streams here, so leave the rest out."
-            )
+            text = f"{self.__name__} takes [groups, group_size]; there are no streams here, so leave the rest out."
+            raise ValueError(text)
         try:
             groups, size = (tuple(int(n) for n in (part if np.iterable(part) else (part,))) for part in launch)
         except (TypeError, ValueError):
@@ -197,9 +192,6 @@ class RocKernel:
             raise ValueError(
                 f"a group of {' x '.join(map(str, size))} = {np.prod(size)} work-items; this device allows {allowed}."
             )
-        for axis, n, most in zip("012", groups, MOST_GROUPS, strict=False):  # one to three of them
-            if n > most:
-                raise ValueError(f"{n} groups along dimension {axis}; CUDA allows {most}. Let each work-item do more.")
         return lambda *arguments: self.launch(groups, size, arguments)
 
     def __call__(self, *arguments):

@@ -44,20 +44,14 @@ class Expander(pcpp.Preprocessor):
         return bool(self.on_unknown_macro_in_expr(token.value))
 
     def on_unknown_macro_in_expr(self, name):
-        """pcpp calls this for a name in #if that the source does not define. The driver's are refused, by their name.
-
-        C takes others for 0.
-        """
+        """Refuse a driver's macro in #if, by its name; C takes any other that is not defined for 0."""
         if name.startswith(("__", "cl_", "CL_")):
             self.on_error("", self.line, f"{name} is a macro that only the driver knows")
         return 0
 
 
 def expand(source, parameters):
-    """The source without comments and macros.
-
-    Each line stays where it is, and a macro's text stands where it was used.
-    """
+    """The source without comments and macros; each line, and a macro's text, stays where it is."""
     expander = Expander()
     for name in ("__PCPP__", "__DATE__", "__TIME__"):
         expander.undef(name)

@@ -167,10 +167,7 @@ def extended(a, many):
 
 
 def nth_bit(mask, base, offset):
-    """`fns`: the place of the n-th bit that is 1 of a mask, from a place on, upwards or downwards; ~0 for none.
-
-    The lowest offset that there is gives 0.
-    """
+    """`fns`: the place of a mask's n-th bit from a place on, up or down; ~0 for none, 0 for the lowest offset."""
 
     def one(mask, base, offset):
         if offset == -(1 << 31):

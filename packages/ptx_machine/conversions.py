@@ -110,10 +110,7 @@ def from_whole(a, kind, way):
 
 
 def to_whole(a, target, of):
-    """Whole floats as whole numbers: the nearest there is for those out of range.
-
-    What is no number becomes 0; of or for 64 bits, the number whose first bit alone is 1.
-    """
+    """Floats as whole numbers, the nearest in range; NaN is 0, or of or for 64 bits 1 << bits - 1."""
     limits = np.iinfo(target)
     inside = (a >= float(limits.min)) & (a < float(limits.max) + (limits.bits < 64))
     result = np.where(inside, a, 0).astype(target)

@@ -83,10 +83,7 @@ def with_headers(name, text, folders):
 
 
 def without_host_code(name, files, kernels, target, options, library):
-    """(what the compiler says, PTX, {kernel: its name in PTX}) of a file, without the host code in it.
-
-    library  whether headers of C++'s library are those that NVIDIA has for GPUs, and not empty
-    """
+    """(what the compiler says, PTX, {kernel: its name}) without host code; `library`: with NVIDIA's C++ headers."""
     places = [Path(option[2:]) for option in headers()]
     gone = {one: file.host_functions() for one, file in files.items()}
     named = {one for file in files.values() for one in INCLUDE.findall(file.text)}

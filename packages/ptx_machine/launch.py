@@ -117,10 +117,7 @@ def members(value, called):
 
 
 def structure(given, address, called):
-    """(bytes, alignment) of a structure as C++ lays it out, from a dict {member: value}, in the source's order.
-
-    address  gives that of an array, or None for what is no array. Raises TypeError for a number without a type.
-    """
+    """(bytes, alignment) of a structure as C++ lays it out, from {member: value}; `address`: of an array, or None."""
     held, widest = b"", 1
     for name, value in given.items():
         place = address(value)
@@ -138,10 +135,7 @@ def structure(given, address, called):
 
 
 def as_bits(value, kind, called):
-    """A number or a structure as a kernel takes it, where it wants one of type `kind`: an array of its bytes.
-
-    called  the argument in words. Raises TypeError or ValueError for what is none.
-    """
+    """A number or a structure as bytes, for a parameter of type `kind`, `called` so; raises TypeError or ValueError."""
     if kind not in IN_MEMORY:
         given = value.tobytes() if isinstance(value, np.generic) else value
         if not isinstance(given, bytes) or len(given) != bytes_of(kind):
@@ -307,10 +301,13 @@ class Launch:
                 if (self.changes, len(waiting)) == before:
                     break
         if state != "over":
+            came = sum(np.count_nonzero(some.waits_for_blocks()) for some in waiting)
             for some in waiting:
                 for number, lanes in some.aside.items():
-                    text = f"{some.who(lanes[0])} goes round here for ever: nothing changes any more"
-                    self.find("hang", number, text, lanes.size)
+                    kind, text = "hang", f"{some.who(lanes[0])} goes round here for ever: nothing changes any more"
+                    if some.of_grid_sync(number):
+                        kind, text = "divergent barrier", f"only {came} of the {self.blocks.size} blocks come here"
+                    self.find(kind, number, text, lanes.size)
         return self.result()
 
     def go_on(self, waiting, last):
@@ -354,9 +351,12 @@ class Launch:
         self.now += 1
         return self.now
 
-    def find(self, kind, number, text, many=1, other=None):
-        """Note something wrong; of each kind and instruction the first, and how many; `other`: an instruction."""
-        self.found.setdefault((kind, number), [text, 0, other])[1] += int(many)
+    def find(self, kind, number, text, many=1, other=None, **seen):
+        """Note something wrong; of each kind and instruction the first, and how many; `other`: an instruction.
+
+        seen: what else a `Finding` of it has
+        """
+        self.found.setdefault((kind, number), [text, 0, other, seen])[1] += int(many)
 
     def count(self, op, number, space, address, slots, warps):
         """Count what threads ask of global or shared memory with one instruction.
@@ -416,10 +416,10 @@ class Launch:
                 act = "load" if operations[number].to else "store"
             act = ACTS.get((act, space), act)
             requests.append(Requests(at.line, at.text, space, act, *map(int, counts)))
-        for (kind, number), (text, many, other) in self.found.items():
+        for (kind, number), (text, many, other, seen) in self.found.items():
             at, before = operations[number].instruction, other and operations[other].instruction
-            lines = (before.line, before.source) if before else ()
-            findings.append(Finding(kind, text + f" ({many} times)" * (many > 1), at.line, at.text, at.source, *lines))
+            where = (at.line, at.text, at.source, *((before.line, before.source) if before else ()))
+            findings.append(Finding(kind, text + f" ({many} times)" * (many > 1), *where, times=many, **seen))
         arrays, stores = [], []
         for view, whole, offset in self.views.values():
             start = int(self.memory.first[self.number[memory_of(whole)]])
@@ -462,6 +462,10 @@ class Launch:
             self.room = 0
             return
         self.room -= lanes.size
-        at, (block, thread) = op.instruction, np.divmod(blocks.threads[lanes], self.slots)
-        who = (block.astype(np.int32), thread.astype(np.int32), blocks.rounds[lanes])
-        self.traced.append(Access(at.line, at.source, at.text, *more[:2], *who, *more[2:]))
+        self.traced.append(self.access(op, blocks.threads[lanes], blocks.rounds[lanes], *more))
+
+    def access(self, op, threads, rounds, memory, act, *touched):
+        """An `Access` by threads, by their numbers among all."""
+        at, (block, thread) = op.instruction, np.divmod(threads, self.slots)
+        who = (block.astype(np.int32), thread.astype(np.int32), np.asarray(rounds, np.int32))
+        return Access(at.line, at.source, at.text, memory, act, *who, *touched)

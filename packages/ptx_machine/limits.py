@@ -11,17 +11,14 @@ from .names import plain_name
 THREADS = 1024  # of a block
 BLOCK = (1024, 1024, 64)
 GRID = (2**31 - 1, 65535, 65535)
-LOCAL = 512 * 1024  # bytes of local memory, a thread
+LOCAL, CONSTANT = 512 * 1024, 64 * 1024  # bytes of local memory a thread, of constant memory a kernel
+STATIC = 48 * 1024  # bytes of shared memory a block whose size the text says, as ptxas has it for each target
 KILOBYTES = {50: 48, 52: 48, 53: 48, 60: 48, 61: 48, 62: 48, 70: 96, 72: 96, 75: 64, 80: 163, 86: 99, 87: 163, 88: 99}
 KILOBYTES |= {89: 99, 90: 227, 100: 227, 101: 227, 103: 227, 110: 227, 120: 99, 121: 99}  # of shared memory, a block
 
 
 def refuse_launch(program, grid: tuple, block: tuple) -> None:
-    """Raise ValueError for a grid, a block, shared or local memory beyond what the target and the kernel allow.
-
-    program      the `program.Decoded` of the kernel
-    grid, block  (x, y, z)
-    """
+    """Raise ValueError for a grid, a block or memory beyond what the target and the `program.Decoded` allow."""
     name = plain_name(program.program.name).rpartition("::")[2]
     threads = block[0] * block[1] * block[2]
     for what, sides, most in (("block", block, BLOCK), ("grid", grid, GRID)):
@@ -47,8 +44,10 @@ def refuse_launch(program, grid: tuple, block: tuple) -> None:
             f"{name} takes {used:,} bytes of shared memory a block; GPUs of its target, {target or 'any'}, have "
             f"{limit:,} at most. Make its shared arrays smaller."
         )
-    if (own := sum(size for _, _, size in program.local)) > LOCAL:
-        raise ValueError(
-            f"{name} takes {own:,} bytes of local memory a thread; a GPU has {LOCAL:,} at most. Make its local arrays "
-            "smaller."
-        )
+    for what, arrays, most in (
+        ("shared memory a block by its text", program.program.shared, STATIC),
+        ("constant memory", program.program.constant, CONSTANT),
+        ("local memory a thread", program.program.local, LOCAL),
+    ):
+        if (taken := sum(array.bytes for array in arrays)) > most:
+            raise ValueError(f"{name} takes {taken:,} bytes of {what}; a GPU gives {most:,} at most.")

@@ -254,6 +254,8 @@ class Linking:
             whole.labels[end] = len(whole.code)
             return
         body, names = self.expanded(function), {}
+        if function is known().get(name):  # which has no lines of its own
+            body.code = [replace(one, line=call.line, source=call.source, text=call.text) for one in body.code]
         same = {theirs: ours for theirs, ours in zip((*takes, *returns), (*given, *given_back), strict=True)
                 if ours in caller.passed}  # fmt: skip
         for register in (*body.registers, *body.labels, *(array.name for array in body.local), *body.tables):

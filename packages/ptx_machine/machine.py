@@ -39,6 +39,7 @@ DIRECTLY = {  # functions that can put their result in its place themselves
     operator.xor: np.bitwise_xor,
 }
 BARRIERS = 16  # of a block
+EVERYONE = 0xFFFFFFFF  # the mask of all of a warp
 TIMES = 4  # that lanes come back, until what they held is looked at no more
 BESIDE = 100  # threads side by side, for which an instruction takes twice as long as for one, about
 A_PRINT = 6  # instructions, for as long as which a thread prints, about
@@ -447,6 +448,10 @@ class Blocks:
                 self.launch.find("divergent barrier", number, text, lanes.size)
                 self.arrive(self.ready, number + 1, lanes)
                 return True
+            if (waits := self.waits_for_blocks()).any():  # its barrier is of `grid.sync()`, and nobody is missing there
+                full = ~waits[self.block_of[lanes]]
+                if not full.any():
+                    return False
             if named:
                 self.look_for_missing_named()
         passing, now = self.waiting, self.launch.tick(min(self.waiting))
@@ -461,7 +466,7 @@ class Blocks:
         if named:
             self.pass_named(lanes, now)
         else:
-            if len(passing) > 1 or lanes.size < self.staying:
+            if len(passing) > 1 or lanes.size < self.staying or any(map(self.of_grid_sync, passing)):
                 self.look_for_missing(passing)
             if lanes.size == self.staying:
                 self.notes.forget_loads()
@@ -474,17 +479,26 @@ class Blocks:
         self.pass_by(passing)
         return True
 
-    def look_for_missing(self, passing):
-        """Find threads that stay away from a barrier, and those of a block that wait at different ones.
+    def waits_for_blocks(self):
+        """Which of these blocks wait in `grid.sync()` for blocks that do not come; bool (blocks,)."""
+        waits = np.zeros(self.blocks.size, bool)
+        for number, lanes in self.aside.items():
+            waits[self.block_of[lanes]] |= self.of_grid_sync(number)
+        return waits
 
-        A thread that has left is not waited for. passing: {instruction: lanes}
-        """
+    def of_grid_sync(self, number):
+        """Whether an instruction is one of what `grid.sync()` calls, which `linking` puts in the place of the call."""
+        return "cudaCGSynchronize" in self.operations[number].instruction.text
+
+    def look_for_missing(self, passing):
+        """Find threads that stay away from a barrier, or wait at different ones; {instruction: lanes} that pass."""
         alive = self.how_many_stay()
         here = {
             number: np.bincount(self.block_of[lanes], minlength=self.blocks.size) for number, lanes in passing.items()
         }
         for number, many in here.items():
-            short = np.flatnonzero((many > 0) & (many < alive))
+            wanted = np.full_like(alive, self.launch.threads) if self.of_grid_sync(number) else alive
+            short = np.flatnonzero((many > 0) & (many < wanted))
             if not short.size:
                 continue
             block = short[0]
@@ -494,7 +508,7 @@ class Blocks:
                 if at != number and other[block]
             ]
             name = f"block {self.spell_block(block)}"
-            text = f"only {many[block]} of the {alive[block]} threads of {name} reach this barrier"
+            text = f"only {many[block]} of the {wanted[block]} threads of {name} reach this barrier"
             self.launch.find("divergent barrier", number, "; ".join([text, *elsewhere]), short.size)
             return
 
@@ -515,8 +529,9 @@ class Blocks:
                 stack = self.stacks.setdefault(
                     (depth[1], bits, int(level)), np.zeros((rows.size, self.lanes), f"u{max(1, bits // 8)}")
                 )
-                kept = self.registers["pred" if bits == 1 else f"u{bits}"]
-                stack[:, some] = kept[rows[:, None], some]
+                kept = self.registers["pred" if bits == 1 else f"u{bits}"][rows[:, None], some]
+                self.launch.changes += not np.array_equal(stack[:, some], kept)  # a stack is memory, too
+                stack[:, some] = kept
             back = self.stacks.setdefault((depth[1], "back", int(level)), np.zeros(self.lanes, np.int64))
             back[some] = op.target
         return lanes
@@ -552,6 +567,13 @@ class Blocks:
     def meet(self, op, number, lanes):
         """What threads of a warp do together: they wait for those that its mask names and that have not left."""
         doing = self.guarded(op, lanes)
+        if isinstance(op.mask, tuple) or op.mask != EVERYONE:
+            mask = self.full(op.mask, doing, self.index(doing))
+            outside = mask >> (self.slots[doing] % WARP).astype(mask.dtype) & 1 == 0
+            if outside.any():
+                first = np.argmax(outside)
+                text = f"{self.who(doing[first])} takes part with a mask in which it is not, {mask[first]:#x}"
+                self.launch.find("error", number, text, np.count_nonzero(outside))
         here = self.merged(self.meeting.pop(number), doing) if number in self.meeting else doing
         aligned = "aligned" in op.instruction.name  # for all threads of a warp
         if here.size == self.warps * WARP:
@@ -966,11 +988,7 @@ class Blocks:
         return memory.cells[op.type], in_units(place, op.size, op.width)
 
     def locate(self, op, number, lanes, values=None):
-        """Check and count an access; watch one of global memory.
-
-        Returns (memory, place, inside): where among all its copies each access begins, and whether it lies in an array,
-        as `Memory.find` gives it. One that does not is led to bytes that nobody else uses.
-        """
+        """Check, count and watch an access: (memory, place, inside) as `Memory.find`; one outside is led to nowhere."""
         index = self.index(lanes)
         address = self.full(op.of[0], lanes, index).astype(np.uint64)
         address += np.uint64(op.offset % (1 << 64))
@@ -1025,16 +1043,27 @@ class Blocks:
         if inside is not None:
             first, memory = np.argmin(inside), self.memories[space]
             does = "stores" if op.act in ("store", "copy") else "loads"
-            text = (
-                f"{self.who(lanes[first])} {does} {op.width} bytes outside every array of {space} memory"
-                f"{nearest(memory, address[first], op.width)}"
-            )
-            self.launch.find("out of bounds", number, text, np.count_nonzero(~inside))
+            text = f"{self.who(lanes[first])} {does} {op.width} bytes outside every array of {space} memory"
+            array, offsets, away = nearest(memory, address[first]), np.zeros(lanes.size, np.int64), ~inside
+            if array is not None:
+                offsets = address.view(np.int64) - memory.addresses[array]
+                text += how_far(memory, array, int(offsets[first]), op.width)
+                away &= (offsets > -GAP // 2) & (offsets < memory.bytes[array] + GAP // 2)
+            who = self.threads[lanes[away]], self.rounds[lanes[away]]
+            accesses = (self.access(op, *who, space, array, offsets[away]),)
+            self.launch.find("out of bounds", number, text, np.count_nonzero(~inside), accesses=accesses)
         multiple = op.width & -op.width  # a copy may read any number of bytes
         crooked = address & np.uint64(multiple - 1)
         if np.count_nonzero(crooked):
             text = f"{self.who(lanes[np.argmax(crooked > 0)])} moves {op.width} bytes at no multiple of {multiple}"
             self.launch.find("misaligned", number, text, np.count_nonzero(crooked))
+
+    def access(self, op, threads, rounds, space, array, offsets):
+        """What threads touch of one array, None for no array, as an `Access`; offsets (n,), from its first byte on."""
+        name = "" if array is None else plain_name(self.memories[space].names[array])
+        act = op.act.partition("_")[0]
+        which = (name,), np.zeros(len(offsets), np.int32)
+        return self.launch.access(op, threads, rounds, space, act, *which, np.asarray(offsets, np.int64), op.width)
 
     def spaces_of(self, address):
         """The memory that each of these addresses lies in: (names, which of them, (n,))."""
@@ -1106,19 +1135,21 @@ class Blocks:
         if unwritten is not None and np.count_nonzero(unwritten):
             does = "adds to" if op.act == "atomic" else "reads"
             row = int(np.argmax(unwritten))
-            what = self.spell_shared(units.ravel()[row], op.size)
-            text = f"{self.who(lanes[row // units.shape[1]])} {does} {what}, which no thread has written"
-            self.launch.find("uninitialised", number, text, np.count_nonzero(unwritten))
+            place = units.ravel()[row] * self.launch.program.unit % self.memories["shared"].size
+            lane, (array, offset) = lanes[row // units.shape[1]], self.memories["shared"].array_at(place)
+            text = f"{self.who(lane)} {does} {self.spell_shared(place, op.size)}, which no thread has written"
+            seen = (self.access(op, self.threads[[lane]], self.rounds[[lane]], "shared", array, [offset]),)
+            self.launch.find("uninitialised", number, text, np.count_nonzero(unwritten), accesses=seen)
         if np.count_nonzero(race):
             row = int(np.argmax(race))
-            what = self.spell_shared(units.ravel()[row], op.size)
-            self.find_race(op, number, lanes[row // units.shape[1]], what, by[row], np.count_nonzero(race))
+            place = int(units.ravel()[row]) * self.launch.program.unit % self.memories["shared"].size
+            lane = lanes[row // units.shape[1]]
+            self.find_race(op, number, lane, "shared", place, by[row], np.count_nonzero(race))
 
-    def spell_shared(self, unit, size):
-        """An element of shared memory in words."""
-        memory = self.memories["shared"]
-        array, offset = memory.array_at(unit * self.launch.program.unit % memory.size)
-        return f"element {offset // size} of {plain_name(memory.names[array])}"
+    def spell_shared(self, place, size):
+        """The element at a place of shared memory in words."""
+        array, offset = self.memories["shared"].array_at(place)
+        return f"element {offset // size} of {plain_name(self.memories['shared'].names[array])}"
 
     def note(self, notes, op, number, lanes, units, values):
         """Note an access. Returns (race, the stamps of those it races with, where nobody has written)."""
@@ -1139,9 +1170,11 @@ class Blocks:
             race, last = notes.write(flat, by, bits)
         return race, last, unwritten
 
-    def find_race(self, op, number, lane, what, stamp, many):
-        """A race of this lane with the thread of a stamp."""
+    def find_race(self, op, number, lane, space, place, stamp, many):
+        """A race of this lane, at a place of that memory, with the thread of a stamp."""
         does = {"load": "reads", "atomic": "changes"}.get(op.act, "writes")
+        what = self.launch.spell(place) if space == "global" else self.spell_shared(place, op.size)
+        array, offset = self.memories[space].array_at(place)
         if stamp >= 1 << 62:
             text = f"{self.who(lane)} {does} {what} while an asynchronous copy to it is on its way"
             self.launch.find("race", number, text, many)
@@ -1149,14 +1182,17 @@ class Blocks:
         other = self.launch.history[int(stamp >> TIME)]
         act = self.operations[other].act.partition("_")[0]
         did = {"load": "read", "atomic": "changed", "meet": "touched"}.get(act, "wrote")
-        others, also = self.launch.spell_thread(int(stamp & THREAD)), " and others" * bool(stamp & SEVERAL)
+        thread, several = int(stamp & THREAD), bool(stamp & SEVERAL)
+        others, also = self.launch.spell_thread(thread), " and others" * several
         if also and others == self.who(lane):  # of several, the one that is noted is this thread itself
             others, also = others.replace("thread", "another thread than", 1), ""
         text = (
             f"{self.who(lane)} {does} {what}, which {others}{also} {did} at {self.launch.spell_line(other)}, "
             "and nothing orders the two"
         )
-        self.launch.find("race", number, text, many, other)
+        later = self.access(op, self.threads[[lane]], self.rounds[[lane]], space, array, [offset])
+        earlier = self.access(self.operations[other], [thread], [-1], space, array, [offset])
+        self.launch.find("race", number, text, many, other, accesses=(later, earlier), several=several)
 
     def watch_global(self, op, number, lanes, place, inside, values):
         """Note who touches what of the arrays that may be written, and that nobody stores to the others."""
@@ -1183,8 +1219,8 @@ class Blocks:
             launch.stored[units] = np.maximum(launch.stored[units], 1)
         if np.count_nonzero(race):
             row = int(np.argmax(race))
-            what = launch.spell(launch.writable + units.ravel()[row] * launch.program.unit)
-            self.find_race(op, number, lanes[row // units.shape[1]], what, by[row], np.count_nonzero(race))
+            place = launch.writable + int(units.ravel()[row]) * launch.program.unit
+            self.find_race(op, number, lanes[row // units.shape[1]], "global", place, by[row], np.count_nonzero(race))
 
     # ---------------------------------------------------------------- words for findings
 
@@ -1233,14 +1269,19 @@ def in_units(place, size, width):
     return first + np.arange(width // size) if width > size else first
 
 
-def nearest(memory, address, width):
-    """How far off an access is from the array below it, or above."""
-    for name, base, size in zip(memory.names, memory.addresses, memory.bytes, strict=True):
-        offset, name = int(address) - base, plain_name(name)
-        if -GAP // 2 < offset < 0:
-            return f", {-offset} bytes before {name}"
-        if 0 <= offset < size:
-            return f": the last {offset + width - size} of them lie behind the end of {name}"
-        if size <= offset < size + GAP // 2:
-            return f", {offset - size} bytes behind the end of {name}"
-    return ""
+def nearest(memory, address):
+    """The number of the array that an address lies in or near; None where there is none."""
+    for number, (base, size) in enumerate(zip(memory.addresses, memory.bytes, strict=True)):
+        if -GAP // 2 < int(address) - base < size + GAP // 2:
+            return number
+    return None
+
+
+def how_far(memory, number, offset, width):
+    """How far off an access is from that array, from whose first byte it is `offset` bytes away, in words."""
+    name, size = plain_name(memory.names[number]), memory.bytes[number]
+    if offset < 0:
+        return f", {-offset} bytes before {name}"
+    if offset < size:
+        return f": the last {offset + width - size} of them lie behind the end of {name}"
+    return f", {offset - size} bytes behind the end of {name}"

@@ -56,10 +56,7 @@ class Memory:
         self.cells = Views(lambda kind: words.view(IN_MEMORY[kind]))
 
     def find(self, address, width):
-        """(place, inside): where each access of `width` bytes begins in a copy, and whether it lies in one array.
-
-        address (n,) uint64. `inside` is None if all do; place (n,) int64 is 0 where one does not.
-        """
+        """(place, inside): where accesses begin in a copy, 0 outside, and which lie in one array, None if all do."""
         number = bisect.bisect_right(self.addresses, int(address[0])) - 1  # threads mostly touch the same array
         if number >= 0 and self.bytes[number] >= width:
             offset = address - np.uint64(self.addresses[number])
@@ -71,7 +68,7 @@ class Memory:
         number = np.maximum(np.searchsorted(addresses, address, "right") - 1, 0)
         offset, size = address - addresses[number], sizes[number]  # huge for an address below the first
         inside = (offset < size) & (offset + np.uint64(width) <= size)
-        return np.where(inside, offset.view(np.int64) + self.first[number], 0), inside
+        return np.where(inside, offset.view(np.int64) + self.first[number], 0), None if inside.all() else inside
 
     def lead_nowhere(self, place, inside):
         """Let the accesses outside of every array touch bytes that nobody else uses, and that hold no number."""
@@ -212,10 +209,7 @@ class Notes:
         self.put_off, self.taken, self.awaiting[:] = [], 0, False
 
     def write(self, words, by, values=None, copied=False, changes=False):
-        """Note stores of `values`, copies that are on their way from now on, or atomics, that change what they read.
-
-        Returns (race, last): where they race, and with which stamps.
-        """
+        """Note stores, copies on their way, or atomics; returns where they race, bool, and with which stamps."""
         if self.awaiting[words].any():
             self.note_loads()
         last, readers = self.writers[words], self.readers[words]

@@ -191,10 +191,7 @@ class Decoded:
         self.local_unit = min([4, *(op.size for op in self.operations if op.width and op.space in ("local", "any"))])
 
     def excuse_guesses(self):
-        """Let a load of what a compare-and-swap of this kernel swaps be strong: it is a first guess.
-
-        Where that guess is wrong, nothing is lost. CUDA's guide makes atomics of its own so.
-        """
+        """Let a load of what a compare-and-swap swaps be strong, as in CUDA's atomics: a wrong guess loses nothing."""
         moved = {}  # {register: (register, offset)} of what `add` of a number makes
         for op in self.operations:
             adds = op.instruction.name in (("add", "s64"), ("add", "u64"))
@@ -745,11 +742,7 @@ def vector(text):
 
 
 def laid_out(arrays, base):
-    """(name, address, bytes) of each array.
-
-    An address ends as it would if the arrays lay one behind the other, each as aligned as it asks, which is how ptxas
-    lays them out: an array that asks for 4 bytes, and comes after one of 20, lies on no multiple of 16.
-    """
+    """(name, address, bytes) of each array, whose address ends as where ptxas lays them one behind the other."""
     places, end = [], 0
     for number, array in enumerate(arrays):
         start = -(-end // array.align) * array.align

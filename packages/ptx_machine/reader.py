@@ -163,9 +163,7 @@ def read_text(text: str) -> Text:
 
 
 def statements(text):
-    """(line, kind, statement) one by one; kind is a group of STATEMENT. Instructions come without their semicolon,
-    labels without their colon.
-    """
+    """(line, kind, a group of STATEMENT, statement without its semicolon or colon) one by one."""
     blank = lambda found: found["held"] or re.sub(r"[^\n]", " ", found[0])  # noqa: E731
     text = NOTES.sub(blank, text.replace("\0", ""))
     text = re.sub(r'"[^"\n]*"', '""', text)
@@ -196,10 +194,7 @@ def parameters(text):
 
 
 def declare(program, statement, line):
-    """Take the declaration of an array into the program; anything else is left out.
-
-    One that is `.extern` and stands in the same text as well is one array.
-    """
+    """Take the declaration of an array, once for `.extern` and its own, into the program; leave anything else out."""
     if array := ARRAY.match(statement):
         made, arrays = declared(array, line), getattr(program, PLACES[array["space"]])
         same = [one for one in arrays if one.name == made.name]
@@ -337,10 +332,7 @@ SIDES = "xyzw"  # of a vector register, such as "q.x"
 
 
 class Reading:
-    """A function that is being read: its scopes, each with names of its own.
-
-    A name that is declared twice, in two scopes, gets a number behind it; but two scopes side by side share a register.
-    """
+    """A function being read: a name declared in two scopes gets a number; scopes side by side share a register."""
 
     def __init__(self, program, by_register):
         self.program, self.known, self.vectors, self.changed = program, {}, {}, False

@@ -27,6 +27,10 @@ class Finding:
     line     1-based line of the PTX, `text` its text; 0 and "" where it is about no line
     source   1-based line of the source that the PTX was made from; 0 where the PTX does not say
     other, other_source  of a race: the same lines of the earlier access; 0 otherwise
+    times    how many times it happened
+    accesses  tuple of `Access`: of a race the later and the earlier one, of a thread each; of what is out of bounds
+              that of all threads that went there together; of what is uninitialised that of the thread; else ()
+    several  of a race: whether more threads than that one did the earlier access
     """
 
     kind: str
@@ -36,6 +40,9 @@ class Finding:
     source: int = 0
     other: int = 0
     other_source: int = 0
+    times: int = field(default=1, kw_only=True)
+    accesses: tuple = field(default=(), kw_only=True, compare=False, repr=False)
+    several: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -74,13 +81,14 @@ class Access:
 
     line     1-based line of the PTX, `source` that of its source, 0 where the PTX does not say; `text` the instruction
     memory   "global", "shared" or "local"; "" of a barrier
-    act      "load", "store", "atomic", "copy" (the store of an asynchronous one) or "barrier"
+    act      "load", "store", "atomic", "copy" (the store of an asynchronous one) or "barrier"; of a race also "meet",
+             where a warp loads or stores a matrix
     blocks   (n,) int32: the number of each thread's block in the grid; `threads`, its number in the block; x runs
              fastest, then y
-    rounds   (n,) int32: how many barriers of its block each had passed
+    rounds   (n,) int32: how many barriers of its block each had passed; -1 of a race's earlier access
     arrays   names of the arrays that are touched; "" for what lies outside of all
     array    (n,) int32: which of them each thread touches, a number in `arrays`
-    offsets  (n,) int64: from which byte of it on; `bytes` how many
+    offsets  (n,) int64: from which byte of it on; `bytes` how many. Of what is out of bounds, of the nearest array
     """
 
     line: int

@@ -33,10 +33,7 @@ def fused32(a, b, c):
 
 
 def directed(short, way):
-    """`add`, `sub`, `mul`, `fma`, `div`, `rcp` or `sqrt` of float32, rounded to zero, down or up; else None.
-
-    Each is found in float64 first, rounded to odd as in `fused32`, from the sign of what is left over.
-    """
+    """`add`, `sub`, `mul`, `fma`, `div`, `rcp` or `sqrt` of float32, rounded to zero, down or up; else None."""
 
     def over(a, b):
         q = a / b

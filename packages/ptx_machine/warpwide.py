@@ -34,11 +34,7 @@ WIDEST = 16  # bytes that a thread moves at once
 
 
 def shuffle(mode):
-    """`shfl.sync` of that mode: a function of who takes part, numbers and operands b and c, each (warps, 32).
-
-    It gives the numbers that each thread gets, and whether the thread that it names is in range; if not, it gets its
-    own. One that takes no part has no number to give.
-    """
+    """`shfl.sync` of a mode: (who takes part, numbers, b, c), each (warps, 32) -> (numbers, whether in range)."""
 
     def function(taking, values, b, c):
         b, c = b.astype(np.int64), c.astype(np.int64)

@@ -13,8 +13,9 @@ from answers import RIGHT, WRONG
 from solved import TITLE, stubs_and_solutions
 
 from helpers.classroom import EXERCISES
-from helpers.classroom.standing import verdict_in
+from helpers.classroom.standing import NOT_YET, verdict_in
 from helpers.launch import KernelError
+from kernel_judge import Report
 
 BOTH = stubs_and_solutions()
 # What the teacher's pages tell of wrong answers: rows of the exercise, what is edited, into what, and the verdict.
@@ -107,17 +108,23 @@ def cells_down_to(label):
 
 def shown(label, source):
     """(state, text) of what a cell with that source shows."""
-    said, outputs, namespace = io.StringIO(), [], {"__name__": "__main__", "display": print}
+    said, outputs = io.StringIO(), []
+
+    def display(value):
+        print(repr(value))
+        if isinstance(value, Report):
+            outputs.append({"output_type": "display_data", "data": value._repr_mimebundle_()})
+
+    namespace = {"__name__": "__main__", "display": display}
     try:
         run(above(label, source), namespace, f"<above {label}>")
         with contextlib.redirect_stdout(said):
             if (value := run(source, namespace, f"<answer to {label}>")) is not None:
-                print(repr(value))
+                display(value)
     except Exception as error:
         kind = "does not compile" if isinstance(error, KernelError | SyntaxError) else type(error).__name__
-        outputs = [{"output_type": "error", "ename": kind, "evalue": str(error)}]
-    outputs.insert(0, {"output_type": "stream", "name": "stdout", "text": said.getvalue()})
-    state, first = verdict_in(outputs) or ("no verdict", "")
+        outputs.append({"output_type": "error", "ename": kind, "evalue": str(error)})
+    state, first = verdict_in(outputs) or (NOT_YET, "")
     return state, f"{said.getvalue()}\n{first}"
 
 

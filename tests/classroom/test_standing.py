@@ -4,47 +4,57 @@ import csv
 import io
 import json
 import os
-import random
 import subprocess
 import sys
 
-import handout
 import notebooks
 import pytest
+from IPython.core.formatters import DisplayFormatter
 from solved import stubs_and_solutions
 
+from helpers import ask, judge_wishes, language
 from helpers.__main__ import main
 from helpers.classroom import EXERCISES, progress, standing
-from helpers.classroom.standing import AS_GIVEN, GIVEN, LARGEST, LOST, MARK, NOT_RUN, verdict_in, verdicts
-
-PAGES = ["00", "02", "04"]
-LABELS = [label for label in EXERCISES if label[:2] in PAGES]
-RIGHT = "✓ your kernel (CUDA, launched like naive) is right: 32 shapes, every element within the rounding bound."
-WRONG = "✗ your kernel (CUDA, launched like naive) is wrong.\n  race: two threads\n  touch As[0].\n       7 | acc += 1"
-STUB = "… multiply_adds: not yet. It returns nothing so far."
+from helpers.classroom.standing import LARGEST, LOST, MARK, NOT_RUN, UNCHANGED, digest, verdict_in, verdicts
+from helpers.sandbox import Finding
+from kernel_judge import Report, words
+from kernel_judge.report import VERDICT, shown
 
 
-def result(text):
+def result(value):
     """An output as a cell's last line gives it."""
-    return {"output_type": "execute_result", "data": {"text/plain": text}, "metadata": {}, "execution_count": 1}
+    data, _ = DisplayFormatter().format(value)
+    return {"output_type": "execute_result", "data": data, "metadata": {}, "execution_count": 1}
 
 
 def printed(text, name="stdout"):
     return {"output_type": "stream", "name": name, "text": text}
 
 
+RIGHT = Report("your kernel", ())
+WRONG = Report("your kernel", (Finding("race", "two threads touch As[0]", (1,)), Finding("hang", "it")), "acc += 1")
+STUB = ask(lambda n: None, {1: 1})
 FAILED = {"output_type": "error", "ename": "NameError", "evalue": "name 'x'\nis not", "traceback": ["\x1b[31mno"]}
+SUMS, LOADS, BLOCKS = {"sums: 16": True}, {"loads: 33": False}, {"blocks": None}
 # What stands below a cell: (its outputs, the state, what is said).
 SAID = {
     "right": ([result(RIGHT)], "done", ""),
-    "wrong": ([result(WRONG)], "tried", "race: two threads"),
-    "the stub": ([result(STUB)], "not yet", STUB[2:]),
+    "wrong": ([result(WRONG)], "tried", "race: two threads touch As[0]"),
+    "the stub": ([result(STUB)], "not yet", "not yet: It returns nothing so far."),
     "never run": ([], "not yet", NOT_RUN),
     "an error": ([FAILED], "tried", "NameError: name 'x' is not"),
-    "right, and an error below": ([printed(RIGHT), FAILED], "tried", "NameError: name 'x' is not"),
-    "one wish of three": ([printed("✓ sums: 16\n✗ loads: 33\n✓ threads: 4\n")], "tried", "loads: 33"),
-    "one not yet, one not met": ([printed("… threads: not yet\n✗ loads: 33\n")], "tried", "loads: 33"),
-    "all wishes": ([printed("H100: 4 blocks\n✓ blocks\n"), printed("✓ FMA\n")], "done", ""),
+    "right, and an error below": ([result(RIGHT), FAILED], "tried", "NameError: name 'x' is not"),
+    "one wish of three": ([result(judge_wishes(SUMS | LOADS))], "tried", "not met: loads: 33"),
+    "one not yet, one not met": ([result(judge_wishes(BLOCKS | LOADS))], "tried", "not met: loads: 33"),
+    "one not yet": ([result(judge_wishes(SUMS | BLOCKS))], "not yet", "not yet: blocks"),
+    "all wishes, and a check": ([result(RIGHT), printed("H100\n"), result(judge_wishes(SUMS))], "done", ""),
+    "right, and a wish not met": ([result(RIGHT), result(judge_wishes(LOADS))], "tried", "not met: loads: 33"),
+    "one not yet, one wrong": ([result(STUB), result(WRONG)], "tried", "race: two threads touch As[0]"),
+    # The editions before had texts alone, in the reader's language.
+    "right in text": ([{**result(""), "data": {"text/plain": str(RIGHT)}}], "done", ""),
+    "wrong in text": ([printed("✗ f 错误。\n  race: two\n    threads\n12")], "tried", "f 错误。 race: two threads"),
+    "not yet in text": ([printed("… f: not yet.\n")], "not yet", "f: not yet."),
+    "one wish of three in text": ([printed("✓ sums: 16\n✗ loads: 33\n… blocks\n")], "tried", "loads: 33"),
     "a sign within a line": ([printed("padding 2: 8 rounds, fewest 8 ✓\n")], "not yet", NOT_RUN),
     "warnings beside it": ([printed("✗ a warning\n", "stderr"), result(RIGHT)], "done", ""),
 }
@@ -56,13 +66,24 @@ def test_a_verdict_is_read_as_the_page_shows_it(case):
     assert list(verdict_in(outputs) or ("not yet", NOT_RUN)) == said
 
 
-@pytest.mark.parametrize("path", notebooks.notebook_paths(), ids=lambda path: path.name[:2])
-def test_each_page_of_the_course_shows_a_verdict_on_each_of_its_stubs(path):
-    """Seven begin with an answer that does not do: who leaves it as it is has not tried."""
-    found = verdicts(path)
-    assert set(found) == {label for label in EXERCISES if label[:2] == path.name[:2]}
-    assert {label for label, (_, said) in found.items() if said == AS_GIVEN} == GIVEN.keys() & found.keys()
-    assert all(state == "not yet" and said != NOT_RUN for state, said in found.values())
+def test_a_verdict_is_data_in_english_beside_its_text_and_a_script_prints_the_text(monkeypatch):
+    monkeypatch.setattr(words, "NOW", [language.CHINESE])
+    data = result(WRONG)["data"]
+    said = {"tried": True, "findings": ["race", "hang"], "said": "race: two threads touch As[0]"}
+    verdict = data[VERDICT]
+    assert "数据竞争" in str(WRONG) == data["text/plain"]
+    assert verdict == {"subject": "your kernel", "right": False, **said, "lines": verdict["lines"]}
+    assert shown(json.loads(json.dumps(verdict["lines"])), language.CHINESE) == str(WRONG)
+
+
+@pytest.mark.parametrize("folder", ["", "zh_CN"])
+@pytest.mark.parametrize("name", [path.name for path in notebooks.notebook_paths()])
+def test_each_page_of_the_course_has_each_stub_as_it_is_given(name, folder):
+    """Who opens a page, or runs it, has not tried. After a change of a stub, its new digest is the one told here."""
+    path = notebooks.FOLDER / folder / name
+    assert verdicts(path) == {label: ("not yet", UNCHANGED) for label in EXERCISES if label[:2] == name[:2]}, {
+        cell.id: digest(cell.source) for cell in notebooks.read(path).cells if cell.id in EXERCISES.values()
+    }
 
 
 def test_every_stub_of_the_pages_is_an_exercise_and_has_its_solution():
@@ -72,90 +93,29 @@ def test_every_stub_of_the_pages_is_an_exercise_and_has_its_solution():
     assert set(EXERCISES) == set(stubs_and_solutions())
 
 
-@pytest.fixture(scope="module")
-def pages(tmp_path_factory):
-    """{number: the student's page} as the hand-out makes them."""
-    folder = tmp_path_factory.mktemp("made") / "handout"
-    handout.main(["--folder", str(folder), "--pages", *PAGES])
-    return {path.name[:2]: json.loads(path.read_text("utf-8")) for path in folder.glob("*.ipynb")}
-
-
-def written(folder, pages, outputs, spoil=lambda cell: None):
-    """Write a student's pages; `outputs`: {label: what stands below its cell}."""
-    folder.mkdir()
-    labels = {cell: label for label, cell in EXERCISES.items()}
-    for number, page in pages.items():
-        page = json.loads(json.dumps(page))
-        for cell in page["cells"]:
-            if label := labels.get(cell["id"]):
-                cell["outputs"] = outputs.get(label, [])
-                cell["source"] = "".join(cell["source"]).replace(GIVEN.get(label, "\0"), "mine").splitlines(True)
-            spoil(cell)
-        (folder / f"{number}_page.ipynb").write_text(json.dumps(page), encoding="utf-8")
-
-
 # What editors and students do to the cells of a file; none of it loses a verdict.
-def as_it_was(cell):
-    pass
+SPOILS = {
+    "no ids": {"id": None},
+    "other ids": {"id": "x1f2e3d"},
+    "no marks": {"source": "mine"},
+    "as Colab has it": {"id": None, "source": "mine"},  # https://github.com/googlecolab/colabtools/issues/5402
+}
 
 
-def without_ids(cell):
-    cell.pop("id", None)
-
-
-def as_colab_has_it(cell):  # https://github.com/googlecolab/colabtools/issues/5402
-    cell["metadata"]["id"] = cell.pop("id")
-    cell["source"] = without_mark(cell)
-
-
-def with_another_id(cell):
-    cell["id"] = f"x{random.getrandbits(40)}"
-
-
-def without_marks(cell):
-    cell["source"] = without_mark(cell)
-
-
-def without_mark(cell):
-    return "".join(line for line in cell["source"] if not line.startswith(MARK))
-
-
-SPOILS = [as_it_was, without_ids, as_colab_has_it, with_another_id, without_marks]
-
-
-def test_every_cell_of_the_table_is_right_for_a_class_and_its_odd_files(tmp_path, pages):
-    rng, wanted = random.Random(30), {}
-    for number, spoil in enumerate(SPOILS):
-        student = f"student-{number:02}"
-        picked = {label: rng.choice([*SAID]) for label in LABELS}
-        written(tmp_path / student, pages, {label: SAID[case][0] for label, case in picked.items()}, spoil)
-        wanted |= {(student, label): SAID[case][1:] for label, case in picked.items()}
-    for name in ("empty", "packed", "torn"):
-        (tmp_path / name).mkdir()
-    (tmp_path / "packed" / "work.zip").write_bytes(b"PK")
-    (tmp_path / "torn" / "02.ipynb").write_text('{"cells": [')
-    table = progress(tmp_path)
-    given = {(row.student, row.exercise): (row.state, row.verdict) for row in table.rows}
-    odd = {student: said for (student, label), (_, said) in given.items() if not label}
-    assert {key: said for key, said in given.items() if key[1]} == wanted
-    assert {name: said.partition(";")[0] for name, said in odd.items()} == {
-        "empty": "no page of the course is in this folder",
-        "packed": "no page of the course is in this folder, only work.zip",
-        "torn": "it is not JSON: perhaps it was cut off",
-    }
-    signs = {"done": "✓", "tried": "✗", "not yet": "·"}
-    lines = {line.split()[0]: line.split()[1:] for line in str(table).split("\n")[1 : len(SPOILS) + 4]}
-    for number in range(len(SPOILS)):
-        student = f"student-{number:02}"
-        cells = ["".join(signs[wanted[student, label][0]] for label in LABELS if label[:2] == page) for page in PAGES]
-        done = sum(wanted[student, label][0] == "done" for label in LABELS)
-        assert lines[student] == [*cells, str(done)]
+@pytest.mark.parametrize("spoil", SPOILS)
+def test_no_editor_loses_a_verdict(tmp_path, spoil):
+    cells = []
+    for label, (outputs, *_) in zip(EXERCISES, SAID.values(), strict=False):
+        cells.append(code(f"{MARK}{label}\nmine", *outputs, id=EXERCISES[label]) | SPOILS[spoil])
+        cells[-1]["metadata"] = {"id": EXERCISES[label]} if spoil == "as Colab has it" else {}
+    (tmp_path / "00.ipynb").write_text(json.dumps({"cells": cells}))
+    assert list(verdicts(tmp_path / "00.ipynb").values()) == [tuple(said) for _, *said in SAID.values()]
 
 
 def test_nothing_of_a_student_runs_and_nothing_that_runs_it_is_loaded(tmp_path):
     """In a process of its own, where an answer would leave a file, and where what builds kernels would be loaded."""
     (tmp_path / "ada").mkdir()
-    (tmp_path / "ada" / "00.ipynb").write_text(page_of("open('ran', 'w')\n%run x\n!touch ran", [result(RIGHT)]))
+    (tmp_path / "ada" / "00.ipynb").write_text(page_of("open('ran', 'w')\n%run x\n!touch ran", result(RIGHT)))
     code = "import sys; from helpers.classroom import progress; print(progress('.').rows[0].state); "
     code += "print(*({'numba', 'pyopencl', 'IPython', 'matplotlib'} & sys.modules.keys()))"
     command, around = [sys.executable, "-c", code], dict(os.environ, PYTHONPATH=str(notebooks.ROOT))
@@ -164,7 +124,7 @@ def test_nothing_of_a_student_runs_and_nothing_that_runs_it_is_loaded(tmp_path):
     assert {path.name for path in tmp_path.rglob("*")} == {"ada", "00.ipynb"}
 
 
-def page_of(answer, outputs=(), *more):
+def page_of(answer, *outputs, more=()):
     """A page with that text below the mark of exercise 00.1, as the text of a file."""
     return json.dumps({"cells": [code(f"{MARK}00.1\n{answer}", *outputs), *more]}, ensure_ascii=False)
 
@@ -174,47 +134,59 @@ def code(source, *outputs, **about):
 
 
 PROSE = {"cell_type": "markdown", "source": "prose", "metadata": {}}
-# Cells below a stub that says "not yet", and the state then.
+NOTES, GIVEN = code("1 + 1", result("2")), stubs_and_solutions()["00.1"][0]
+# Cells below a stub that is as it was given, or that says "not yet", and the state then.
 BELOW = {
     "the answer in a cell of one's own": ([code("check(f)", result(RIGHT))], "done"),
     "a worse one below a right one": ([code("f", result(RIGHT)), code("g", result(WRONG))], "tried"),
-    "notes": ([code("1 + 1", result("2"))], "not yet"),
+    "notes": ([NOTES], "not yet"),
     "a cell beyond the hints": ([PROSE, code("check(f)", result(RIGHT))], "not yet"),
     "the solution": ([code("# @title A solution\ncheck(f)", result(RIGHT))], "not yet"),
     # https://github.com/jupyter/nbgrader/issues/1083: a cell that was split or copied has its id twice.
     "a copy further down": ([PROSE, code("def f", result(RIGHT), id=EXERCISES["00.1"])], "done"),
+    "the stub again": ([code("f", result(RIGHT)), PROSE, code(GIVEN, result(STUB), id=EXERCISES["00.1"])], "done"),
 }
 
 
+@pytest.mark.parametrize("stub", ["pass", GIVEN])
 @pytest.mark.parametrize("case", BELOW)
-def test_the_last_verdict_down_to_the_next_prose_counts(tmp_path, case):
+def test_the_last_verdict_down_to_the_next_prose_counts(tmp_path, case, stub):
     cells, state = BELOW[case]
-    (tmp_path / "00.ipynb").write_text(page_of("pass", [result(STUB)], *cells))
+    (tmp_path / "00.ipynb").write_text(page_of(stub, result(STUB), more=cells))
     [row] = progress(tmp_path).rows
     assert row.state == state
 
 
+@pytest.mark.parametrize("output", [result(WRONG), FAILED, printed("✗ loads: 33\n")])
+def test_who_runs_a_cell_as_it_is_given_has_not_tried(tmp_path, output):
+    for source, state in ((GIVEN, "not yet"), (GIVEN.replace("pass", "return 1"), "tried")):
+        for page in (page_of(source, output, more=[NOTES]), page_of(source, more=[code(GIVEN, output)])):
+            (tmp_path / "00.ipynb").write_text(page)
+            assert [row.state for row in progress(tmp_path).rows] == [state]
+
+
+NONE = "it is no notebook, or was cut off; ask for it again"
 HOSTILE = {
-    "not JSON": ("{", "it is not JSON: perhaps it was cut off; ask for it again"),
-    "no notebook": ("[1, 2]", "it is no notebook; ask for it again"),
-    "odd data": (page_of("", [{"output_type": "display_data", "data": []}]), "it is no notebook; ask for it again"),
-    "empty": ("", "it is empty; ask for it again"),
+    "not JSON": ("{", NONE),
+    "no notebook": ("[1, 2]", NONE),
+    "odd verdict": (page_of("", result("") | {"data": {VERDICT: 1}}), NONE),
+    "empty": ("", NONE),
     "huge": (" " * (LARGEST + 1), "a file of 10 MB: clear its outputs and save it again"),
-    "bytes": (b"\xff\xfe\x00", "it is no text in UTF-8, UTF-16 or UTF-32: perhaps it was cut off; ask for it again"),
+    "bytes": (b"\xff\xfe\x00", NONE),
+    "UTF-16": ('{"cells": []}'.encode("utf-16"), "no cell of an exercise is in it"),
     "another page": ('{"cells": []}', "no cell of an exercise is in it"),
 }
 
 
-def test_a_broken_file_costs_one_row(tmp_path, pages):
+def test_a_broken_file_costs_one_row(tmp_path):
     for name, (text, _) in HOSTILE.items():
         (tmp_path / name).mkdir()
         (tmp_path / name / "02_naive.ipynb").write_bytes(text if isinstance(text, bytes) else text.encode())
-    written(tmp_path / "zoe", {"00": pages["00"]}, {"00.1": [result(RIGHT)]})
-    rows = {row.student: row for row in progress(tmp_path).rows}
-    assert {name: (row.state, row.verdict) for name, row in rows.items() if name != "zoe"} == {
-        name: ("unreadable", said) for name, (_, said) in HOSTILE.items()
-    }
-    assert rows["zoe"].state == "done" and {row.page for row in rows.values()} == {"00", "02"}
+    (tmp_path / "zoe").mkdir()
+    (tmp_path / "zoe" / "00.ipynb").write_text(page_of("pass", result(RIGHT)))
+    *rows, zoe = progress(tmp_path).rows
+    assert {row.student: row.verdict for row in rows} == {name: said for name, (_, said) in HOSTILE.items()}
+    assert {row.state for row in rows} == {"unreadable"} and (zoe.page, zoe.state) == ("00", "done")
 
 
 def test_a_table_lines_up_under_names_in_any_script_and_cuts_long_verdicts_off():
@@ -228,49 +200,70 @@ def test_a_table_lines_up_under_names_in_any_script_and_cuts_long_verdicts_off()
     assert len(said) < 230 and said.endswith("x…") and "x" * 1000 in table.csv()
 
 
-def test_one_students_own_folder_and_two_copies_of_a_page(tmp_path, pages):
-    """The better copy counts, an editor's checkpoints and the hand-out's solutions do not."""
-    folder, page = tmp_path / "ada", {"00": pages["00"]}
-    written(folder, page, {"00.1": [result(STUB)]})
-    written(folder / ".ipynb_checkpoints", page, {"00.1": [result(RIGHT)]})
-    written(folder / "solutions", page, {"00.1": [result(RIGHT)]})
-    [row] = progress(folder).rows
-    assert (row.student, row.state) == ("ada", "not yet")
-    (folder / "00_page-Copy1.ipynb").write_text(page_of("", [result(RIGHT)]))
-    [row] = progress(folder).rows
-    assert (row.student, row.state, row.file) == ("ada", "done", "00_page-Copy1.ipynb")
-
-
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be", "utf-32"])
-def test_a_page_is_read_in_any_encoding_of_json(tmp_path, encoding):
-    (tmp_path / "00.ipynb").write_text(page_of("", [result("✗ größer als 王小明")]), encoding=encoding)
-    assert verdicts(tmp_path / "00.ipynb") == {"00.1": ("tried", "größer als 王小明")}
+def test_of_two_copies_of_a_page_the_better_counts(tmp_path):
+    (tmp_path / "00.ipynb").write_text(page_of("pass", result(STUB)))
+    (tmp_path / "00-Copy1.ipynb").write_text(page_of("return 1", result(RIGHT)))
+    (tmp_path / "00-Copy2.ipynb").write_text(page_of("return 2", result(WRONG)))
+    assert [(row.state, row.file) for row in progress(tmp_path).rows] == [("done", "00-Copy1.ipynb")]
 
 
 @pytest.mark.parametrize("name", ["00_start_here.ipynb.txt", "00.IPYNB", "00 (1).ipynb", "00.Ipynb.json", "mine.ipynb"])
 def test_a_page_under_any_name_has_a_row(tmp_path, name):
     (tmp_path / "ada").mkdir()
-    (tmp_path / "ada" / name).write_text(page_of("", [result(RIGHT)]))
+    (tmp_path / "ada" / name).write_text(page_of("", result(RIGHT)))
     (tmp_path / "ada" / f"._{name}").write_bytes(b"\0\5what a Mac writes beside it")
     [row] = progress(tmp_path).rows
     assert (row.student, row.exercise, row.state, row.file) == ("ada", "00.1", "done", f"ada/{name}")
 
 
-def test_a_folder_beside_ones_own_pages_is_no_student(tmp_path):
-    (tmp_path / "pictures").mkdir()
-    (tmp_path / ".hidden").mkdir()
-    (tmp_path / "00.ipynb").write_text(page_of(""))
-    (tmp_path / "zh_CN").mkdir()
-    (tmp_path / "zh_CN" / "00.ipynb").write_text(page_of("", [result(RIGHT)]))
-    assert [(row.student, row.state) for row in progress(tmp_path).rows] == [(tmp_path.name, "done")]
+def test_other_notebooks_are_no_students(tmp_path):
+    (tmp_path / "notes.ipynb").write_text(json.dumps({"cells": [NOTES]}))
+    assert str(progress(tmp_path)) == "There is no notebook of the course in this folder."
 
 
-def test_an_exercise_that_is_gone_has_a_row(tmp_path, pages):
-    written(tmp_path / "ada", {"02": pages["02"]}, {})
-    path = tmp_path / "ada" / "02_page.ipynb"
-    page = json.loads(path.read_text())
-    page["cells"] = [cell for cell in page["cells"] if cell["id"] != EXERCISES["02.2"]]
-    path.write_text(json.dumps(page))
+# {folders of a class, with a page in each: the students then}
+FOLDERS = {
+    "the course's own": (["notebooks", "notebooks/zh_CN", "my_pages", "solutions", ".ipynb_checkpoints"], ["class"]),
+    "a clone of each": (["ada/notebooks", "ada/my_pages/zh_CN", "bob/matmul-ladder/my_pages"], ["ada", "bob"]),
+    "a teacher's copy": (["ada", "matmul-ladder/notebooks", "zh_CN", "handout/solutions"], ["ada"]),
+    "loose pages": (["ada", "."], ["ada", "class"]),
+    "one's own": ([".", "pictures/.ipynb_checkpoints"], ["class"]),
+    "nobody's": (["ada/solutions", "ada/.ipynb_checkpoints"], ["ada"]),
+}
+
+
+@pytest.mark.parametrize("case", FOLDERS)
+def test_no_folder_of_the_course_is_a_student(tmp_path, case):
+    folders, students = FOLDERS[case]
+    for folder in folders:
+        (tmp_path / "class" / folder).mkdir(parents=True, exist_ok=True)
+        (tmp_path / "class" / folder / "00.ipynb").write_text(page_of("pass", result(RIGHT)))
+    rows = progress(tmp_path / "class").rows
+    assert [row.student for row in rows] == students
+    assert {row.state for row in rows} == {"unreadable" if case == "nobody's" else "done"}
+
+
+def test_a_folder_without_a_page_says_what_it_holds_and_no_link_is_followed(tmp_path):
+    for name in ("ada", "empty", "linked", "packed"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "ada" / "00.ipynb").write_text(page_of("pass", result(RIGHT)))
+    (tmp_path / "linked" / "00.ipynb").symlink_to(tmp_path / "ada" / "00.ipynb")
+    (tmp_path / "packed" / "work.zip").write_bytes(b"PK")
+    (tmp_path / "loop").symlink_to(tmp_path)
+    (tmp_path / "self").symlink_to("self")
+    none = "no page of the course is in this folder"
+    assert {row.student: row.verdict for row in progress(tmp_path).rows} == {
+        "ada": "",
+        "empty": f"{none}; it is empty",
+        "linked": f"{none}, only 00.ipynb; ask for the .ipynb files",
+        "loop": f"{none}, which is a link; none is followed",
+        "packed": f"{none}, only work.zip; ask for the .ipynb files",
+    }
+
+
+def test_an_exercise_that_is_gone_has_a_row(tmp_path):
+    cells = [code("mine", id=EXERCISES["02.1"]), code("mine", id=EXERCISES["02.3"])]
+    (tmp_path / "02.ipynb").write_text(json.dumps({"cells": cells}))
     rows = {row.exercise: (row.state, row.verdict) for row in progress(tmp_path).rows}
     assert rows == {"02.1": ("not yet", NOT_RUN), "02.2": ("unreadable", LOST), "02.3": ("not yet", NOT_RUN)}
 
@@ -289,8 +282,9 @@ def test_no_field_of_a_row_is_a_formula(sign):
     assert cells == [f"'{said}", "00", "00.1", "tried", f"'{said}", f"'{said}/00.ipynb"]
 
 
-def test_the_command_prints_the_table_and_writes_rows(tmp_path, pages, monkeypatch, capsys):
-    written(tmp_path / "ada", {"00": pages["00"]}, {"00.1": [result(RIGHT)]})
+def test_the_command_prints_the_table_and_writes_rows(tmp_path, monkeypatch, capsys):
+    (tmp_path / "ada").mkdir()
+    (tmp_path / "ada" / "00.ipynb").write_text(page_of("pass", result(RIGHT)))
     monkeypatch.setattr("sys.argv", ["helpers", "progress", str(tmp_path), "--csv", str(tmp_path / "rows.csv")])
     main()
     assert "ada      ✓" in capsys.readouterr().out

@@ -3,7 +3,7 @@
 import pytest
 
 from helpers import cuda_kernel, with_part
-from helpers.exercises.parts import CommaIndex
+from helpers.launch import KernelError
 
 
 def test_lines_take_the_place_of_a_part_and_of_nothing_else():
@@ -27,7 +27,7 @@ def test_lines_take_the_place_of_a_part_and_of_nothing_else():
     ],
 )
 def test_a_comma_in_an_index_is_named_with_its_line(text, says):
-    with pytest.raises(CommaIndex) as error:
+    with pytest.raises(KernelError) as error:
         with_part("OpenCL", "tiled", 3, text)
     assert says in str(error.value)
 

@@ -11,11 +11,11 @@ from needed import needs_compiler
 from helpers import cuda_kernel, ladder
 from helpers.instruments import CompiledRun, compiler, run_ptx
 from helpers.instruments.compiler import run_text
-from helpers.judge import wrong_elements
-from helpers.judge.shapes import shapes_for
 from helpers.launch import KernelError, draw
 from helpers.launch.cuda import CUDA
 from helpers.sandbox import SECONDS, Job, in_child
+from kernel_judge import wrong_elements
+from kernel_judge.shapes import watched
 from ptx_machine.linking import read_ptx
 
 STEPS = ladder.steps("CUDA")
@@ -107,14 +107,7 @@ def assert_right(text, name, p, shape):
 def shapes(name, p):
     """`check`'s ragged shapes for these tiles, and one whose rows all begin on 16 bytes."""
     rows, columns, depth = ladder.STEPS[name].tile(p)
-    return [*shapes_for(cuda_kernel_of(name, p)), (rows + 3, -(-columns // 4) * 4 + 4, -(-depth // 4) * 4 + 4)]
-
-
-def cuda_kernel_of(name, p):
-    class Geometry:
-        step, parameters = name, p
-
-    return Geometry
+    return [*watched((rows, columns, depth)), (rows + 3, -(-columns // 4) * 4 + 4, -(-depth // 4) * 4 + 4)]
 
 
 # ------------------------------------------------------------------------------- the ladder, compiled

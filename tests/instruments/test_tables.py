@@ -56,8 +56,8 @@ def test_a_trace_is_asked_by_its_fields():
     found = traced(access("A", 0, 9), access("A", 1, 2, writes=True, block=(1, 0, 0)), access("B", 1, 3))
     assert found.where(array="A", writes=False)["index"].tolist() == [9]
     assert found.where(block=(1, 0, 0))["index"].tolist() == [2] and len(found.where()) == 3
-    assert found.where(array="A", thread=1)["index"].tolist() == [2] and not found.has_barriers
-    assert traced(access("A", 0, 0), access("A", 0, 0, phase=1)).has_barriers
+    assert found.where(array="A", thread=1)["index"].tolist() == [2] and not found.accesses["phase"].any()
+    assert traced(access("A", 0, 0), access("A", 0, 0, phase=1)).accesses["phase"].any()
     assert cells(found.accesses, 8) == [(1, 1), (0, 2), (0, 3)]
 
 

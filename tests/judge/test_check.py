@@ -7,9 +7,9 @@ import pytest
 from kernels import UNDER_OCLGRIND, build
 
 from helpers import check, opencl_kernel
-from helpers.judge import diagnosis, error_bound, wrong_elements
-from helpers.judge.reference import launched, right_within_bound
+from helpers.checking import launched, right_within_bound
 from helpers.launch import Contestant, draw
+from kernel_judge import error_bound, wrong_elements
 
 BARRIER = "barrier(CLK_LOCAL_MEM_FENCE);"
 SHAPES = [(1, 1, 1), (5, 6, 7), (9, 10, 33)]
@@ -44,7 +44,8 @@ def test_a_work_item_that_leaves_before_a_barrier_is_named():
         (lambda A, B: (A @ B).T, "error"),
         (lambda A, B: A[:, -1:] @ B[-1:], "K is cut"),
         (lambda A, B: A @ B + np.float32(1e-3), "wrong numbers"),
-        (lambda A, B: A.fill(0) or A @ B, "zeros"),
+        (lambda A, B: A.fill(0) or A @ B, "writes to an input"),
+        (lambda A, B: (A @ B, A.fill(0))[0], "writes to an input"),
         (lambda A, B: A.astype(np.float16) @ B.astype(np.float16), "wrong numbers"),
     ],
 )
@@ -106,17 +107,6 @@ def test_a_kernel_that_was_not_built_is_named():
     for unbuilt in (cuda.jit(lambda A, B, C: None), opencl_kernel("naive").source):
         with pytest.raises(TypeError, match="Build it first"):
             check(unbuilt)
-
-
-def test_a_wrong_function_is_named_in_seconds_at_any_size(monkeypatch):
-    asked = []
-    for name in ("holds_anothers", "sums_a_part"):
-        monkeypatch.setattr(
-            diagnosis, "SUSPICIONS", (lambda k, runs, name=name: asked.append(name), *diagnosis.SUSPICIONS)
-        )
-    assert check(lambda A, B: (A @ B).T, [(70, 70, 70)]).findings[0].kind == "transposed" and not asked
-    assert check(lambda A, B: A @ B + 1, [(70, 70, 70)]).findings[0].kind == "wrong numbers" and not asked
-    assert check(lambda A, B: A @ B + 1, [(70, 70, 70), (7, 6, 5)]).findings[0].kind != "wrong numbers" and asked
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,10 @@ from needed import needs_compiler
 
 from cuda_without_gpu import to_ptx
 from helpers import check, cuda_kernel, ladder
-from helpers.judge import error_bound, wrong_elements
-from helpers.judge.reference import FORMATS, drawn_for, held, right_within_bound, wrong_for
-from helpers.launch import Contestant, KernelError, draw
+from helpers.checking import right_within_bound
+from helpers.launch import KernelError, draw
+from kernel_judge import error_bound, wrong_elements
+from kernel_judge.reference import FORMATS, drawn, held, wrong_for
 from ptx_machine.formats import exact, rounded
 
 SOURCE = cuda_kernel("matrix_units").source
@@ -93,13 +94,9 @@ def test_what_float16_cannot_hold_is_wrong():
     assert wrong_elements(zero, np.float32([[9e-8]]), np.float32([[1]]), "float16").all()
 
 
-class Rounding(Contestant):
-    inputs = "bfloat16"
-
-
 def test_a_check_draws_what_the_type_holds_in_every_other_turn():
     for turn, all_held in ((0, True), (1, False), (2, True)):
-        for X in drawn_for(Rounding(), (9, 8, 7), turn):
+        for X in drawn((9, 8, 7), "bfloat16", turn):
             assert np.array_equal(held(X, "bfloat16"), X) == all_held
 
 

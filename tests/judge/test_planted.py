@@ -33,8 +33,9 @@ BUGS = [
     ("one tile for two", ["prefetched"], ("uint32(BK) - now", "now"), ("now = BK - now", "now = now"), 0, "race"),
     ("asked for too late", ["prefetched"], ("k0 += BK\n", "k0 += 2 * BK\n"), ("k0 + BK, item", "k0 + 2 * BK, item"), 0,
         "K is cut"),
-    ("warps mixed up", ["prefetched"], ("warp // ACROSS * (WM // 4)", "warp % ACROSS * (WM // 4)"),
-        ("warp / (BN / WN)", "warp % (BN / WN)"), 0, "unwritten"),
+    ("warps mixed up", ["prefetched"], ("warp // ACROSS * (WM // 4)", "warp % ACROSS * (WM // 4)"), None, 0,
+        "uninitialised"),
+    ("warps mixed up", ["prefetched"], None, ("warp / (BN / WN)", "warp % (BN / WN)"), 0, "unwritten"),
 ]  # fmt: skip
 BUGS += [
     (bug, ["packed"], None, *rest)

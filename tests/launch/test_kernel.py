@@ -13,12 +13,11 @@ import pyopencl as cl
 import pytest
 
 from helpers import check, cuda_kernel, devices, ladder, measure, opencl_kernel, predicted_traffic, with_part
-from helpers.judge import wrong_elements
 from helpers.launch import CudaKernel, KernelError, dialect, draw, opencl, operands
 from helpers.launch.cuda import SIGNATURE
 from helpers.launch.kernel import refuse_beyond_buffer
-from helpers.launch.opencl import aligned
-from helpers.sandbox import Finding, Outcome, first_build
+from helpers.launch.opencl import aligned, compiler_says
+from kernel_judge import wrong_elements
 
 BUILD = {"CUDA": cuda_kernel, "OpenCL": opencl_kernel}
 both = pytest.mark.parametrize("build", BUILD.values(), ids=BUILD.keys())
@@ -39,7 +38,7 @@ EVERY_STEP = [(dialect, step) for dialect in BUILD for step in ladder.steps(dial
 def test_a_mistake_in_a_learners_own_lines_is_quoted_with_its_number(build, loop, says):
     source = with_part({cuda_kernel: "CUDA", opencl_kernel: "OpenCL"}[build], "register_2d", 3, loop)
     with pytest.raises(KernelError) as error:
-        build(source, like="register_2d")
+        build(source, like="register_2d").compile()
     found = re.search(says, str(error.value), re.MULTILINE)
     assert found, error.value
     quoted = str(error.value)[found.start() :].splitlines()[1].strip()
@@ -351,7 +350,7 @@ def test_a_read_past_the_end_poisons_the_result():
 )
 def test_an_opencl_source_of_another_form_is_named(source, words):
     with pytest.raises(KernelError, match=words):
-        opencl_kernel(source, like="naive")
+        opencl_kernel(source, like="naive").compile()
 
 
 def test_uploads_of_one_kernel_do_not_mix_and_each_keeps_its_grid():
@@ -387,7 +386,7 @@ def test_a_kernel_that_calls_itself_is_told_to_loop():
         pytest.skip("PoCL compiles a kernel that calls itself")
     calls = f"__kernel void mine({SIX_OF}) {{ if (K > 1) mine(M, N, K - 1, A, B, C); C[0] += K; }}"
     with pytest.raises(KernelError, match="does not compile") as error:
-        opencl_kernel(calls, like="naive", BM=4, BN=4)
+        opencl_kernel(calls, like="naive", BM=4, BN=4).compile()
     assert "BUILD_PROGRAM_FAILURE" not in str(error.value)
 
 
@@ -404,7 +403,38 @@ def test_a_kernel_that_calls_itself_is_told_to_loop():
 def test_what_the_compiler_says_is_told_once_and_to_an_author_who_knows_python(line, says):
     text = "__kernel void mine(int M, int N, int K, __global float *A, __global float *B, __global float *C) {\n"
     with pytest.raises(KernelError, match=says):
-        opencl_kernel(text + line + "\n}", like="naive", BM=4, BN=4)
+        opencl_kernel(text + line + "\n}", like="naive", BM=4, BN=4).compile()
+
+
+INCLUDES = "\n#include <stdint.h>\nfloat half(float x);\n"
+LOST = "/usr/include/x86/libc.h:33:10: fatal error: 'bits/start.h' file not found\n"
+
+
+@pytest.mark.parametrize(
+    "log, says",
+    [
+        (
+            f"In file included from 1:2:\nIn file included from /usr/include/stdint.h:9:\n{LOST}",
+            "line 2: 'bits/start.h' file not found (libc.h, line 33)\n    #include <stdint.h>",
+        ),
+        (LOST, "line 2: 'bits/start.h' file not found (libc.h, line 33)\n    #include <stdint.h>"),
+        (
+            "error: /tmp/x_y.cl:2:10: 'stdint.h' file not found",
+            "line 2: 'stdint.h' file not found\n    #include <stdint.h>",
+        ),
+        (
+            "JIT session error: Symbols not found: [ half ]\nFailed",
+            "line 3: half is declared, and no function has its body\n    float half(float x);",
+        ),
+        (
+            "Cannot find symbol half in kernel library",
+            "line 3: half is declared, and no function has its body\n    float half(float x);",
+        ),
+    ],
+    ids=["Intel", "no way to it", "PoCL", "Intel: no body", "PoCL: no body"],
+)
+def test_an_error_in_what_is_included_is_told_at_the_include_and_a_function_without_a_body_by_name(log, says):
+    assert compiler_says(log, INCLUDES) == says
 
 
 PRODUCT = """from numba import cuda
@@ -425,9 +455,12 @@ def product(A, B, C):
         ("def k(A, B, C):\n    pass\n", "k takes A, B, C, which is no parameter of this step .*put @cuda.jit above it"),
         ("def build(BM):\n    pass\n", "must return the kernel.* it returns None"),
         ("x = 1\n", "exactly one kernel or one function that builds it, not 0"),
-        ("@cuda.jit\ndef k(A, B, C):\n    pass\n", "line 1: there is no cuda here"),
-        (PRODUCT.format("(cache=True)"), r"line 3: .* leave out cache=True\n    @cuda\.jit\(cache"),
-        (PRODUCT.format('("void(float32[:], float32[:], float32[:])")'), r"line 3: .*float32 with two dimensions"),
+        ("@cuda.jit\ndef k(A, B, C):\n    pass\n", "line 1: NameError: name 'cuda' is not defined"),
+        (PRODUCT.format("(cache=True)"), r"line 3: .*cannot cache function .*\n    @cuda\.jit\(cache"),
+        (
+            PRODUCT.format('("void(float32[:], float32[:], float32[:])")'),
+            r"line 6: .*cannot index array.* with 2 indices",
+        ),
         ("__global__ void mm(float *A) { A[0] = 1; }", "line 1: this is C: cuda_kernel takes Python"),
         (PRODUCT.format("") + PRODUCT.format("").replace("product", "other"), "not 2: product, other. A function that"),
         (PRODUCT.format("(device=True)"), "product is called, not launched"),
@@ -478,10 +511,11 @@ SIX_OF = "const int M, const int N, const int K, __global const float *A, __glob
         ),
     ],
 )
-def test_what_the_device_would_refuse_or_read_wrong_is_told_when_it_is_built(old, new, says):
+def test_what_the_device_would_refuse_or_read_wrong_is_told_when_it_is_built(monkeypatch, old, new, says):
+    monkeypatch.setattr(cl, "_PYOPENCL_NO_CACHE", True)  # which keeps no types of arguments; a child has none either
     source = f"\n__kernel void mine({SIX_OF})\n{{\n    C[0] = A && B;\n}}\n"  # a driver may not load a half
     with pytest.raises(KernelError, match=re.escape(says)):
-        opencl_kernel(source.replace(old, new, 1), like="naive", BM=4, BN=4)
+        opencl_kernel(source.replace(old, new, 1), like="naive", BM=4, BN=4).compile()
 
 
 @pytest.mark.parametrize(
@@ -489,36 +523,15 @@ def test_what_the_device_would_refuse_or_read_wrong_is_told_when_it_is_built(old
 )
 def test_what_the_device_takes_is_built(old, new):
     source = f"\n__kernel void mine({SIX_OF})\n{{\n    C[0] = B[0];\n}}\n"
-    opencl_kernel(source.replace(old, new, 1), like="naive", BM=4, BN=4)
+    opencl_kernel(source.replace(old, new, 1), like="naive", BM=4, BN=4).compile()
 
 
-@pytest.mark.parametrize(
-    "kind, line, says",
-    [
-        ("hang", "#pragma unroll 4096", "had not built your kernel after 20 s of computing. Unroll less"),
-        ("hang", "", "had not built your kernel after 20 s of computing. Look for a loop of very many rounds"),
-        (
-            "crash",
-            "async_work_group_copy(a, A, M, 0);",
-            "crashed on your kernel; this notebook goes on. All work-items",
-        ),
-        ("crash", "", "crashed on your kernel; this notebook goes on. Take parts of the kernel out"),
-    ],
-)
-def test_a_source_on_which_a_compiler_dies_or_never_ends_is_not_built_here(monkeypatch, kind, line, says):
-    """The compiler is one of another process, so that this one goes on."""
-    monkeypatch.setattr(first_build, "work", lambda *how: Outcome(None, [Finding(kind, "as it may be")], "", False))
-    monkeypatch.setattr(opencl, "program", lambda *how: pytest.fail("built in this process"))
-    source = f"__kernel void mine({SIX_OF})\n{{\n{line}\n}}"
-    with pytest.raises(KernelError, match=says) as error:
-        opencl_kernel(source, like="naive", BM=4, BN=4)
-    assert (f"line 3: look here first\n    {line}" in str(error.value)) == bool(line)
-
-
-def test_a_source_that_crashes_intels_compiler_leaves_this_process_alone():
+def test_a_source_that_crashes_intels_compiler_leaves_this_process_alone(monkeypatch):
+    monkeypatch.setattr(devices, "oclgrind_library", lambda: None)  # which finds what is wrong with it
     if "Intel" not in devices.opencl_device().driver:
         pytest.skip("another compiler takes that source: Intel's for CPUs is asked")
     body = "__local float t[64]; event_t e = async_work_group_copy(t, A, get_local_id(0) ? 64 : 32, 0);"
     body += " wait_group_events(1, &e); C[0] = t[0];"
-    with pytest.raises(KernelError, match="crashed on your kernel; this notebook goes on"):
-        opencl_kernel(f"__kernel void mine({SIX_OF})\n{{\n{body}\n}}", like="naive", BM=4, BN=4)
+    report = check(opencl_kernel(f"__kernel void mine({SIX_OF})\n{{\n{body}\n}}", like="naive", BM=4, BN=4))
+    assert "crashed on your kernel; this notebook goes on. All work-items" in report.findings[0].message
+    assert report.findings[0].lines == (3,)

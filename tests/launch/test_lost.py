@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from helpers import cuda_kernel, devices
-from helpers.judge.examine import failure
+from helpers.checking.run_check import product_of
 from helpers.launch import KernelError
 from helpers.launch.contestant import Work
 from helpers.launch.cuda import STOPPED, CudaBackend, told_plainly
@@ -51,4 +51,4 @@ def test_launching_and_downloading_tell_it_plainly(monkeypatch):
 def test_a_check_names_it_a_crash():
     with pytest.raises(KernelError) as caught, told_plainly():
         refuses("ILLEGAL_ADDRESS")()
-    assert failure(cuda_kernel("naive"), caught.value).kind == "crash"
+    assert product_of(cuda_kernel("naive")).failure(caught.value).kind == "crash"

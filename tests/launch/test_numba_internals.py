@@ -5,7 +5,6 @@ import sys
 
 from needed import needs_compiler
 from numba import cuda
-from numba.core.errors import TypingError
 
 from helpers import devices
 from helpers.launch import numba_internals as hooks
@@ -28,11 +27,6 @@ def test_what_is_jitted_is_known_with_the_function_inside():
     assert hooks.plain_function(len) is None
     assert hooks.is_device_function(function), "device functions are no longer told from kernels"
     assert not hooks.is_device_function(kernel) and not hooks.is_device_function(len)
-
-
-def test_numbas_errors_are_complaints_and_others_are_none():
-    assert hooks.is_complaint(TypingError("no")), "Numba's errors are no longer known by NumbaError"
-    assert not hooks.is_complaint(ValueError("no")) and not hooks.is_complaint(None)
 
 
 COMPILED = """

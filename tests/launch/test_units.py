@@ -11,10 +11,10 @@ from gpu_model.machine_code import assembled
 from helpers import check, compiler_report, cuda_kernel, devices, ladder, measure
 from helpers.instruments import run_ptx
 from helpers.instruments.compiler import ptx_of, run_text
-from helpers.judge import wrong_elements
 from helpers.launch import KernelError, cuda, draw
 from helpers.launch.cuda import only_device
 from helpers.many import streamed
+from kernel_judge import wrong_elements
 
 STEP = ladder.STEPS["matrix_units"]
 TYPES = STEP.inputs

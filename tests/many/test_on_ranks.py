@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from helpers import devices, many, needs
-from helpers.judge import wrong_elements
 from helpers.launch import draw
+from kernel_judge import wrong_elements
 from summa import mpi
 
 for package in ("mpi4py", "distributed"):

@@ -10,12 +10,12 @@ import pyopencl as cl
 import pytest
 
 from helpers import check, cuda_kernel, devices, opencl_kernel
-from helpers.judge import wrong_elements
 from helpers.launch import contestant, draw
 from helpers.launch.contestant import Work
 from helpers.launch.cuda import stream
 from helpers.launch.operands import GUARD
 from helpers.many import Plan, StreamedWork, in_tiles, plan, streamed, widest
+from kernel_judge import wrong_elements
 
 TILED = {"step": "tiled", "TILE": 16}
 # K whole or in pieces, A or B staying, blocks that fill the budget or do not.

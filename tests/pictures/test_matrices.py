@@ -19,6 +19,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from helpers import cuda_kernel, opencl_kernel, pictures
+from helpers.language import said
 from helpers.pictures import Picture, drawing, film, films, fragments
 from helpers.sandbox import progress
 from ptx_machine import warpwide
@@ -301,8 +302,8 @@ def test_a_film_darkens_what_is_read_more_often(drawn):
         assert [ax.get_title() for ax in (a, b, c)] == ["A, 2 ×", "B, 4 ×", "C"]
     steps = [part.texts[0].get_text() for part in drawn[0].subfigs]
     assert steps == [f"step {n + 1} of 6" for n in numbers]
-    assert [t.get_text() for t in drawn[0].texts] == [run.legend()]
-    assert run.legend() == "coalesced, block (0, 0); n ×: how often an element was read so far, at most"
+    assert [t.get_text() for t in drawn[0].texts] == [run.legend(said)]
+    assert run.legend(said) == "coalesced, block (0, 0); n ×: how often an element was read so far, at most"
     assert run.text == (
         "coalesced, block (0, 0), 8 x 12 x 6: in 6 steps it reads 24 elements of A, 48 reads and 12 elements of B, "
         "48 reads; it stores 8 elements of C. The darkest is read 4 times."
@@ -387,7 +388,7 @@ def test_the_slider_has_every_frame_with_its_words_and_needs_nothing_from_elsewh
     assert "onload" in last and "onload" not in first
     (slider,) = tags.of("input")
     assert [slider[name] for name in ("type", "min", "max", "value")] == ["range", "1", "2", "1"]
-    assert tags.of("figure")[0]["aria-label"] == run.text and run.legend() in html and not tags.open
+    assert tags.of("figure")[0]["aria-label"] == run.text and run.legend(said) in html and not tags.open
     monkeypatch.setattr(run, "html", lambda: html)
     assert set(run._repr_mimebundle_()[0]) == {"text/html", "image/png", "text/plain"}
     # No script element, and no address of another place.

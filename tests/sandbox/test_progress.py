@@ -26,31 +26,16 @@ class Terminal(io.StringIO):
 
 
 @pytest.mark.parametrize("terminal", [True, False])
-def test_a_terminal_shows_it_and_a_file_does_not(terminal, monkeypatch):
+def test_a_terminal_shows_it_after_a_while_and_a_file_does_not(terminal, monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal(terminal))
-    with ProgressBar("a kernel", 60, patience=0) as bar:
+    with ProgressBar("a kernel", 60) as bar:
+        bar.update(1)
+        assert sys.stderr.getvalue() == ""
+        monkeypatch.setattr(bar, "start", bar.start - progress.PATIENCE)
         bar.update(7, "and more")
         shown = sys.stderr.getvalue()
     assert ("a kernel: 7 s of at most 60 s and more" in shown) == terminal
     assert not terminal or sys.stderr.getvalue().endswith("\r")  # it is gone
-
-
-def test_nobody_sees_it_within_ones_patience(monkeypatch):
-    monkeypatch.setattr(sys, "stderr", Terminal(True))
-    with ProgressBar("a kernel", 60) as bar:
-        bar.update(1)
-        monkeypatch.setattr(bar, "start", bar.start - progress.PATIENCE)
-        assert sys.stderr.getvalue() == ""
-        bar.update(2)
-        assert "a kernel: 2 s" in sys.stderr.getvalue()
-
-
-def test_without_ipywidgets_a_notebook_shows_nothing(monkeypatch, capsys):
-    monkeypatch.setattr(progress, "in_a_notebook", lambda: True)
-    monkeypatch.setitem(sys.modules, "ipywidgets", None)
-    with ProgressBar("a kernel", 60, patience=0) as bar:
-        bar.update(7)
-    assert capsys.readouterr() == ("", "")
 
 
 CELL = """
@@ -87,10 +72,3 @@ def test_a_stored_page_does_not_hold_it(outputs):
     notebooks.normalise_outputs(outputs)
     assert [output.output_type for output in outputs.outputs] == ["stream", "execute_result"]
     assert outputs.outputs[0].text == "before\nmeanwhile\nafter\n"
-
-
-@pytest.mark.parametrize("shell, is_one", [("ZMQInteractiveShell", True), ("TerminalInteractiveShell", False)])
-def test_a_kernel_of_jupyter_is_told_from_a_terminals(monkeypatch, shell, is_one):
-    assert not progress.in_a_notebook()
-    monkeypatch.setattr(progress, "get_ipython", type(shell, (), {}), raising=False)
-    assert progress.in_a_notebook() == is_one

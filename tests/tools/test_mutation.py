@@ -9,9 +9,9 @@ from distribution import ALONE
 
 
 def test_a_room_or_a_file_of_it_is_tried_by_the_rooms_tests():
-    files, tests = mutation.chosen("judge")
-    assert {"helpers/judge/__init__.py", "helpers/judge/stores.py"} < set(files) and tests == "tests/judge"
-    assert mutation.chosen("judge/checking.py") == (["helpers/judge/checking.py"], "tests/judge")
+    files, tests = mutation.chosen("sandbox")
+    assert {"helpers/sandbox/__init__.py", "helpers/sandbox/child.py"} < set(files) and tests == "tests/sandbox"
+    assert mutation.chosen("sandbox/child.py") == (["helpers/sandbox/child.py"], "tests/sandbox")
 
 
 @pytest.mark.parametrize("package", ALONE)
@@ -23,7 +23,7 @@ def test_a_package_beside_helpers_is_tried_by_the_tests_in_its_folder(package):
 
 @pytest.mark.parametrize("room", ["kitchen", "judge/kitchen.py", "opencl", "judge/__pycache__/x", "../tests"])
 def test_what_is_no_room_is_refused_with_those_there_are(room):
-    with pytest.raises(ValueError, match=rf"there is no {re.escape(repr(room))} .*; name one of .*judge, launch, "):
+    with pytest.raises(ValueError, match=rf"there is no {re.escape(repr(room))} .*; name one of .*launch, "):
         mutation.chosen(room)
 
 

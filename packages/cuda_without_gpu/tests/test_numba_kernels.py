@@ -2,9 +2,11 @@
 
 import pickle
 import re
+import runpy
 import subprocess
 import sys
 import warnings
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -446,6 +448,20 @@ def test_all_blocks_wait_for_each_other():
     assert np.array_equal(out, np.arange(1, 129)[::-1]), "cudaCGSynchronize is no longer what grid.sync() calls"
 
 
+@pytest.mark.parametrize(
+    "few, words",
+    [("cuda.blockIdx.x == 0", "only 1 of the 2 blocks come here"), ("cuda.threadIdx.x < 3", "only 3 of the 4 threads")],
+)
+def test_what_misses_the_sync_of_a_grid_is_told_at_its_line(few, words, tmp_path):
+    (tmp_path / "some.py").write_text(
+        "from numba import cuda\n@cuda.jit\ndef some(x):\n    g = cuda.cg.this_grid()\n"
+        f"    if {few}:\n        g.sync()\n    x[cuda.grid(1)] = 1\n"
+    )
+    some = runpy.run_path(str(tmp_path / "some.py"))["some"]
+    with pytest.raises(KernelError, match=rf"line 6: divergent barrier: {words}.*\n +g\.sync\(\)"):
+        some[2, 4](np.zeros(8))
+
+
 def test_what_a_kernel_does_wrong_is_an_error_with_the_line():
     @cuda.jit
     def too_far(x):
@@ -455,6 +471,54 @@ def test_what_a_kernel_does_wrong_is_an_error_with_the_line():
     with pytest.raises(KernelError, match=r"line \d+: out of bounds: thread .* behind the end of x\b.*\n.*one past"):
         too_far[1, 9](x)
     assert x.all(), "what the kernel stored before is there, as on a GPU"
+
+
+TABLE = np.arange(4.0)
+
+
+def beyond_constants(out):
+    out[0] = TABLE[out.size]
+
+
+def beyond_its_own(out):
+    mine = cuda.local.array(4, float32)
+    mine[out.size] = 1
+    out[0] = mine[0]
+
+
+def beyond_one_of_two(out):
+    As, Bs = cuda.shared.array(4, float32), cuda.shared.array(4, float32)
+    which = As if out[0] else Bs
+    which[out.size] = 1
+    out[0] = which[0]
+
+
+def beyond_no_name(out):
+    cuda.shared.array(4, float32)[out.size] = 1
+
+
+@cuda.jit(device=True)
+def staged():
+    return cuda.shared.array(4, float32)[cuda.gridDim.x + 3]
+
+
+def beyond_a_functions(out):
+    out[0] = staged()
+
+
+@pytest.mark.parametrize(
+    "function, name",
+    [
+        (beyond_constants, "TABLE"),
+        (beyond_its_own, "its local arrays"),
+        (beyond_one_of_two, "Bs"),
+        (beyond_no_name, "a shared array"),
+        (beyond_a_functions, "a shared array"),
+    ],
+)
+def test_an_array_is_called_as_in_the_source_or_by_its_memory(function, name):
+    with pytest.raises(KernelError, match=rf"out of bounds: .* 0 bytes behind the end of {name}\n"):
+        cuda.jit(function)[1, 1](np.zeros(4))
 
 
 def test_a_race_is_an_error():
@@ -738,16 +802,51 @@ def test_a_global_has_the_value_that_it_had_when_the_kernel_was_compiled():
         SIZE = before
 
 
-def test_more_local_memory_than_a_gpu_has_is_refused_before_it_is_taken():
+def test_more_memory_than_a_gpu_has_is_refused_before_it_is_taken():
     @cuda.jit
     def large(x):
         mine = cuda.local.array(536870912, float32)
         mine[0] = x[0]
         x[1] = mine[0]
 
-    with pytest.raises(KernelError, match="local arrays take 2,147,483,648 bytes a thread, and a GPU has 524,288"):
+    with pytest.raises(KernelError, match="local arrays take 2,147,483,648 bytes a thread; a GPU has 524,288"):
         large[1, 1](np.zeros(2, np.float32))
-    full = '%"_cudapy_lmem" = alloca [131072 x float]'
-    to_ptx.refuse_large_local_arrays([full])
-    with pytest.raises(KernelError, match="take 524,289 bytes"):
-        to_ptx.refuse_large_local_arrays([full, '%"_cudapy_lmem.1" = alloca [1 x i8]'])
+
+
+@pytest.mark.parametrize("bytes_, refused", [(65_536, False), (65_544, True)])
+def test_more_constants_than_a_gpu_has_are_refused(bytes_, refused):
+    """numba#9084: a captured array is constant memory, and was compiled and run here."""
+    table = np.ones(bytes_ // 8)
+
+    @cuda.jit
+    def looked_up(x):
+        x[0] = table[int(x[1])]
+
+    with (
+        pytest.raises(KernelError, match=r"constant arrays take 65,544 bytes; .*65,536 at most")
+        if refused
+        else nullcontext()
+    ):
+        to_ptx.compiled_for(looked_up, np.zeros(2))
+
+
+@pytest.mark.parametrize("bytes_, refused", [(49_152, False), (49_156, True)])
+def test_more_shared_memory_than_a_gpu_has_is_refused(bytes_, refused):
+    """numba#3350: ptxas ends with "uses too much shared data". What a launch sets is the driver's to refuse."""
+    count = bytes_ // 4
+
+    @cuda.jit
+    def staged(x):
+        tile = cuda.shared.array(count, float32)
+        tile[0] = x[0]
+        x[1] = tile[0]
+
+    @cuda.jit
+    def by_launch(x):
+        cuda.shared.array(0, float32)[0] = x[0]
+
+    x = np.zeros(2, np.float32)
+    with pytest.raises(KernelError, match="shared arrays take 49,156 bytes a block") if refused else nullcontext():
+        to_ptx.text_of(to_ptx.compiled_for(staged, x))
+    with pytest.raises(ValueError, match="CUDA_ERROR_INVALID_VALUE: 49,156 bytes") if refused else nullcontext():
+        by_launch[1, 1, 0, bytes_](x)

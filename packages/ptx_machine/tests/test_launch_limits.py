@@ -43,10 +43,25 @@ def test_what_no_gpu_launches_is_refused(launch, words):
         ran([np.zeros(4, np.float32), np.zeros(4, np.float32)], **launch)
 
 
-def test_more_local_memory_than_a_gpu_has_is_refused():
-    text = KERNEL.replace(".reg .b32", ".local .align 4 .b8 big[524289]; .reg .b32").format(target="sm_80", more="")
-    with pytest.raises(ValueError, match="k takes 524,289 bytes of local memory a thread; a GPU has 524,288 at most"):
-        ptx_machine.run(text, (1,), (4,), [np.zeros(4, np.float32)] * 2)
+@pytest.mark.parametrize(
+    "space, bytes_, words",
+    [
+        (".local", 524_289, "k takes 524,289 bytes of local memory a thread; a GPU gives 524,288 at most"),
+        (".shared", 49_153, "k takes 49,153 bytes of shared memory a block by its text; a GPU gives 49,152 at most"),
+        (".const", 65_537, "k takes 65,537 bytes of constant memory; a GPU gives 65,536 at most"),
+    ],
+)
+def test_more_memory_than_the_linker_gives_is_refused(space, bytes_, words):
+    def declared(size):
+        text = KERNEL.format(target="sm_90", more="")
+        before = "" if space == ".local" else ".extern"
+        text = text.replace("ret;", "mov.u64 %rd8, big; ret;")
+        return text.replace(before or ".reg .b32", f"{space} .align 4 .b8 big[{size}]; {before or '.reg .b32'}", 1)
+
+    arrays = [np.zeros(4, np.float32)] * 2
+    assert ptx_machine.run(declared(bytes_ - 1), (1,), (4,), arrays)
+    with pytest.raises(ValueError, match=words):
+        ptx_machine.run(declared(bytes_), (1,), (4,), arrays)
 
 
 def test_views_are_pointers_into_their_array():

@@ -120,7 +120,11 @@ def test_a_barrier_holds_a_block_until_all_have_come():
     run, _, _ = by_hand(body.replace("bar.sync 0;", ""), threads=64)
     (race,) = run.findings
     assert race.kind == "race" and race.text == "ld.shared.f32 %f1, [%rd4]" and race.line == 28
-    assert "element 63 of here" in race.message and race.message.endswith("(64 times)")
+    assert "element 63 of here" in race.message and race.message.endswith("(64 times)") and race.times == 64
+    later, earlier = race.accesses
+    assert (later.act, earlier.act, later.arrays, earlier.memory) == ("load", "store", ("here",), "shared")
+    assert [*later.threads, *earlier.threads] == [0, 63] and [*later.offsets, *earlier.offsets] == [252, 252]
+    assert later.line == race.line and earlier.line == race.other and not race.several
     some = body.replace("bar.sync", "setp.lt.u32 %p1, %r1, 60;\n@%p1 bar.sync")
     run, _, _ = by_hand(some + "\nbar.sync 0;", threads=64)
     (divergent,) = (one for one in run.findings if one.kind == "divergent barrier")
@@ -220,6 +224,8 @@ def test_stores_to_global_memory_are_watched():
     run, out, _ = by_hand(load + "add.s64 %rd2, %rd2, 4;")
     (finding,) = run.findings
     assert finding.kind == "out of bounds" and finding.message.startswith("thread (31, 0)") and np.isnan(out[0])
+    (access,) = finding.accesses
+    assert (access.arrays, access.act, [*access.threads], [*access.offsets]) == (("out",), "store", [31], [128])
     assert finding.message.endswith(
         "stores 4 bytes outside every array of global memory, 0 bytes behind the end of out"
     )

@@ -92,6 +92,7 @@ def test_an_access_must_lie_in_one_array():
     assert place[[0, 1, 4]].tolist() == [0, 60, 80]
     assert memory.find(address[4:5], 8)[1].tolist() == [False]
     assert memory.find(address[:2], 4)[1] is None and memory.array_at(80) == (1, 16)
+    assert memory.find(address[[0, 4]], 4)[1] is None, "in two arrays, and in none of them outside"
     assert Memory([]).find(address, 4)[1].tolist() == [False] * 7
 
 

@@ -148,6 +148,16 @@ BEFORE = {  # what stands before the kernel, what its threads do, and what they 
         "add.u32 %r3,%r1,7; { .param .b32 a; .param .b32 b; st.param.b32 [a],%r3; call (b), fib, (a); ld.param.b32 %r2,[b]; }",
         [13, 21, 34, 55],
     ),
+    "a function that calls itself, and stores nothing": (  # which is no loop in which nothing changes
+        ".func (.param .b32 back) fib (.param .b32 n) { .reg .b32 %r<6>; .reg .pred %p; "
+        "ld.param.b32 %r1,[n]; setp.lt.u32 %p,%r1,2; @%p bra SMALL; sub.u32 %r2,%r1,1; "
+        "{ .param .b32 a; .param .b32 b; st.param.b32 [a],%r2; call (b), fib, (a); ld.param.b32 %r4,[b]; } "
+        "sub.u32 %r2,%r1,2; "
+        "{ .param .b32 a; .param .b32 b; st.param.b32 [a],%r2; call (b), fib, (a); ld.param.b32 %r3,[b]; } "
+        "add.u32 %r1,%r4,%r3; SMALL: st.param.b32 [back],%r1; ret; }",
+        "add.u32 %r3,%r1,9; { .param .b32 a; .param .b32 b; st.param.b32 [a],%r3; call (b), fib, (a); ld.param.b32 %r2,[b]; }",
+        [34, 55, 89, 144],
+    ),
     "functions by their addresses": (
         ".func (.param .b32 b) one (.param .b32 a) { .reg .b32 %r; ld.param.b32 %r,[a]; add.u32 %r,%r,1; st.param.b32 [b],%r; ret; }\n"
         ".func (.param .b32 b) ten (.param .b32 a) { .reg .b32 %r; ld.param.b32 %r,[a]; mul.lo.u32 %r,%r,10; st.param.b32 [b],%r; ret; }\n"

@@ -161,6 +161,20 @@ def test_threads_wait_for_those_that_the_mask_names_and_no_others():
     assert "threads of its warp that do not come" in run.findings[0].message
 
 
+@pytest.mark.parametrize(
+    "asks", ["bar.warp.sync {};", "shfl.sync.down.b32 %r20, %r0, 1, 31, {};", "vote.sync.ballot.b32 %r20, %p1, {};"]
+)
+@pytest.mark.parametrize("mask, outside", [("0xffff", 0), ("0xff", 8), ("0xfffffffe", 1)])
+def test_a_thread_is_in_the_mask_that_it_gives(asks, mask, outside):
+    """PTX ISA: "The behavior is undefined if the executing thread is not in the membermask"."""
+    body = "mov.u32 %r20, 0; setp.eq.u32 %p1, %r0, 0; " + asks.format(mask)
+    run, _ = together(body, np.zeros((16, 1)), 1)
+    told = [one.message for one in run.findings if one.kind == "error"]
+    first = 8 if mask == "0xff" else 0
+    text = f"thread ({first}, 0) of block (0, 0) takes part with a mask in which it is not, {mask}"
+    assert told == ([text + f" ({outside} times)" * (outside > 1)] if outside else [])
+
+
 def test_a_barrier_of_a_warp_orders_its_threads_and_no_others():
     body = """
         mov.u32 %r1, words;

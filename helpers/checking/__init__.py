@@ -1,0 +1,5 @@
+"""Is a kernel, or a function, right? What turns it into a product that `judge` can judge."""
+
+from .run_check import check, launched, right_within_bound
+
+__all__ = ["check", "launched", "right_within_bound"]

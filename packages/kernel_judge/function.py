@@ -1,0 +1,77 @@
+"""A function of (A, B) as a product: it launches what it likes, so nobody watches it, and it is judged by its C."""
+
+import inspect
+from collections.abc import Callable
+from contextlib import suppress
+
+import numpy as np
+
+from .findings import Finding, Kind
+from .moves import in_stages
+from .product import Product, Seen, Shape, Wrong
+from .shapes import for_a_function
+
+
+class Function:
+    """A function that should return A @ B, called in this process.
+
+    function  takes A (M, K) and B (K, N), float32 and C-contiguous, and returns C (M, N)
+    tile      rows and columns of C that a block of it owns, and the depth of its K-tiles: then all shapes are tried;
+              None tries those that a loop in Python does in a second
+    inputs    the type that it rounds A and B to: "float32" for none, "tf32", "float16" or "bfloat16"
+    """
+
+    sizes, device_name = "", "this machine"
+
+    def __init__(self, function: Callable, tile: tuple[int, int, int] | None = None, inputs: str = "float32"):
+        self.function, self.name, self.source, self.inputs = function, function.__name__, "", inputs
+        self.tile, self.tile_known = tile or (4, 4, 4), tile is not None
+        self.block = self.tile[:2]
+        with suppress(OSError, TypeError):  # of one that was typed at a prompt
+            self.source = inspect.getsource(function)
+
+    def multiply(self, A: np.ndarray, B: np.ndarray, fill: float = np.nan) -> np.ndarray:
+        """What the function returns. Raises `Wrong` where A or B has changed."""
+        given = A.copy(), B.copy()
+        C = self.function(*given)
+        for name, X, then in zip("AB", (A, B), given, strict=True):
+            if not np.array_equal(X, then):
+                raise Wrong(Finding(Kind.INPUT_CHANGED, "input_changed", values={"name": name}))
+        return C
+
+    def seen(self, move: Callable[[Product], Seen]) -> Seen:
+        """What the move finds of this product."""
+        return move(self)
+
+    def watch(self, shapes: list[Shape], at_least: int = 1) -> Seen:
+        """Nothing."""
+        return Seen([])
+
+    def natively(self, stages: list[list[Shape]]) -> Seen:
+        """What `in_stages` finds here."""
+        return in_stages(self, stages if self.tile_known or len(stages) == 1 else [for_a_function()])
+
+    def unlike(self) -> list:
+        """[]: it takes no sizes."""
+        return []
+
+    def large(self) -> bool:
+        """False: nobody watches it."""
+        return False
+
+    def takes(self, shape: Shape) -> bool:
+        """Whether it may be called at that shape."""
+        return True
+
+    def turned(self) -> None:
+        """None: it launches itself."""
+
+    unoptimised = turned
+
+    def of_nan(self) -> Finding:
+        """What NaN in C means that was not there before: it was made, since A and B have guards only on a device."""
+        return Finding(Kind.NOT_A_NUMBER, "not_a_number")
+
+    def failure(self, error: Exception) -> Finding:
+        """An exception of `multiply` as a `Finding`."""
+        return Finding(Kind.ERROR, "{name}: {text}", values={"name": type(error).__name__, "text": str(error)})

@@ -1,0 +1,92 @@
+"""Is this product right, and if not, why? Three moves: watch a few small shapes, multiply many, say what is wrong.
+
+1. *Watch*: where each access is seen, eight small shapes show races, accesses out of bounds, barriers that not all
+   reach, and numbers that nobody has set. The same source at two sets of unlike sizes shows two sizes mixed up.
+2. *Multiply*: at native speed, the same small shapes and the list of `shapes.MULTIPLIED`, which is what people use.
+3. *Say*: what the wrong elements have in common, by the experiments of `causes`.
+"""
+
+from dataclasses import replace
+from time import perf_counter
+
+from .causes import Launch, cause
+from .findings import Finding, Kind
+from .product import Product, Seen, Shape, Wrong
+from .reference import drawn, wrong_elements
+from .report import Report
+from .shapes import MULTIPLIED, PART, PATIENCE, largest, telling, watched
+
+ENOUGH = 4  # wrong launches, to see what they have in common
+
+
+def judge(product: Product, shapes: list[Shape] | None = None) -> Report:
+    """Judge a product in three moves. Returns a `Report`, true when right.
+
+    `shapes`: a list of (M, N, K); by default those that `shapes` makes from its tile, and those that people use.
+    """
+    seen = product.seen(watch) if shapes is None else product.watch(shapes)
+    findings, tried, notes = elsewhere(product, seen) if seen.at else seen.findings, [*seen.shapes], seen.notes
+    if not findings:
+        small = watched(product.tile)
+        multiplied = product.natively([small, [*MULTIPLIED]] if shapes is None else [shapes])
+        findings, tried, notes = multiplied.findings, tried + multiplied.shapes, (*notes, *multiplied.notes)
+    return Report(product.name, tuple(findings), product.source, largest(tried), notes, product.inputs)
+
+
+def watch(product: Product) -> Seen:
+    """The first move: all of the small shapes once, at its own sizes or, where these are large, at unlike ones."""
+    large, unlike = product.large(), product.unlike()
+    seen = Seen([]) if large and unlike else product.watch(watched(product.tile))
+    for number, other in enumerate(unlike if not seen.findings else ()):
+        found = other.watch((watched if large and number == 0 else telling)(other.tile)).findings
+        if found and found[0].kind != Kind.NOT_COMPILED:  # a source may refuse other sizes
+            return seen._replace(findings=found, at=other.sizes)
+    return product.watch([(1, 1, 1)], at_least=0) if large and unlike else seen
+
+
+def elsewhere(product: Product, seen: Seen) -> list[Finding]:
+    """What to say of what was seen at other sizes than its own, at which it may be right."""
+    first, *others = seen.findings
+    values = {"own": product.sizes, "other": seen.at, "kind": first.kind, "found": first}
+    if product.large() and not Kind(first.kind).by_numbers:
+        return [replace(first, key="with_sizes", values=values), *others]
+    own = product.natively([watched(product.tile)]).findings if product.large() else []
+    return own or [Finding(Kind.OTHER_SIZES, "other_sizes", first.lines, values, first.drawn)]
+
+
+def in_stages(product: Product, stages: list[list[Shape]]) -> Seen:
+    """What `examine` finds at the first list of shapes that shows anything: at small ones it is easier to read."""
+    tried = []
+    for shapes in stages:
+        seen = examine(product, [shape for shape in shapes if product.takes(shape)], len(tried))
+        tried += seen.shapes
+        if seen.findings:
+            break
+    return seen._replace(shapes=tried)
+
+
+def examine(product: Product, shapes: list[Shape], turn: int = 0) -> Seen:
+    """Multiply at each of the shapes, compare, and name the cause. `turn`: of the first draw."""
+    wrong, right, slow = [], [], False
+    for number, shape in enumerate(shapes, turn):
+        if slow and shape == MULTIPLIED[-1]:
+            break
+        A, B = drawn(shape, product.inputs, number)
+        begun = perf_counter()
+        try:
+            C = product.multiply(A, B)
+        except Wrong as seen:
+            return Seen(seen.findings, shapes)
+        except Exception as error:  # whatever a learner's code raises is a finding, not our failure
+            if wrong:
+                break
+            return Seen([product.failure(error)], shapes)
+        slow = slow or (shape == PART and perf_counter() - begun > PATIENCE)
+        amiss = wrong_elements(C, A, B, product.inputs)
+        if not amiss.any():
+            right.append(shape)
+            continue
+        wrong.append(Launch(A, B, C, amiss, product.inputs))
+        if len(wrong) == ENOUGH:
+            break
+    return Seen([cause(product, wrong, right)] if wrong else [], shapes)

@@ -1,0 +1,83 @@
+"""What is judged: whatever computes A @ B, a kernel with its launch or a function."""
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from .findings import Finding
+
+Shape = tuple[int, int, int]  # M, N, K
+
+
+class Seen(NamedTuple):
+    """What came of a move: the findings, empty where all is right, the shapes tried, and notes on what was not done.
+
+    `notes` are `Finding`s whose kind is "". `at`: the sizes at which that was found, "" where they are its own.
+    """
+
+    findings: list
+    shapes: list = []  # noqa: RUF012, never changed
+    notes: tuple = ()
+    at: str = ""
+
+
+class Product(Protocol):
+    """A kernel, or a function, that should compute C = A @ B, as a judge needs it.
+
+    name     as a verdict calls it; `source`: its text, whose lines findings name
+    sizes    its parameters in words, such as "TILE=16"; "" for none
+    inputs   the type that it rounds A and B to: "float32" for none
+    device_name  where it runs; `tile_known`: False for a function, whose tile is made up
+    tile     rows and columns of C that a block owns, and the depth of its K-tiles; `block`: threads along x, y
+    """
+
+    name: str
+    source: str
+    sizes: str
+    device_name: str
+    tile_known: bool
+    inputs: str
+    tile: tuple[int, int, int]
+    block: tuple[int, int]
+
+    def multiply(self, A: np.ndarray, B: np.ndarray, fill: float = np.nan) -> np.ndarray:
+        """C of one launch in this process, which found C full of `fill`. Raises `Wrong` where more than C is wrong."""
+
+    def seen(self, move: Callable[["Product"], Seen]) -> Seen:
+        """What the move finds, given this product where each access is seen: there `watch` may be called at once."""
+
+    def watch(self, shapes: list[Shape], at_least: int = 1) -> Seen:
+        """Multiply where each access is seen, at as many of the shapes as that does in seconds, and compare."""
+
+    def natively(self, stages: list[list[Shape]]) -> Seen:
+        """What `in_stages` finds at native speed, where a crash, or a loop that never ends, does no harm."""
+
+    def unlike(self) -> list["Product"]:
+        """The same source at two sets of sizes, no two of them equal; [] where the source takes none."""
+
+    def large(self) -> bool:
+        """Whether its tile is too large for all shapes to be watched at its own sizes."""
+
+    def takes(self, shape: Shape) -> bool:
+        """Whether it may be launched at that shape: no room, or too many blocks, is no fault."""
+
+    def turned(self) -> "Product | None":
+        """The same, launched with x and y exchanged; None for a function, which launches itself."""
+
+    def unoptimised(self) -> "Product | None":
+        """The same on the same device, whose compiler optimises nothing; None where that cannot be had."""
+
+    def of_nan(self) -> Finding:
+        """What NaN means that C holds whatever it held before: made, read behind A or B, or never set."""
+
+    def failure(self, error: Exception) -> Finding:
+        """What an exception of `multiply` says of it."""
+
+
+class Wrong(Exception):
+    """What a launch showed beside its C: `findings`."""
+
+    def __init__(self, *findings: Finding):
+        super().__init__(*map(str, findings))
+        self.findings = list(findings)

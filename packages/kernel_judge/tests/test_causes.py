@@ -1,0 +1,275 @@
+"""What a wrong C is called, word by word: each C is made here, in NumPy, so that the mistake in it is known."""
+
+import numpy as np
+import pytest
+
+from kernel_judge import Finding, Kind, wrong_elements
+from kernel_judge.causes import Launch, cause
+from kernel_judge.reference import drawn, held
+
+SHAPES = [(8, 8, 8), (9, 6, 12), (5, 13, 11)]  # the last one is what a message tells of
+
+
+class Wrong:
+    """A product with tiles of 4 x 4 x 4, or others: C is product(A, B, what C held before)."""
+
+    inputs, device_name = "float32", "a device"
+
+    def __init__(self, product, tile=(4, 4, 4), known=True, elsewhere=None):
+        self.product, self.tile, self.tile_known, self.elsewhere = product, tile, known, elsewhere
+
+    def multiply(self, A, B, fill=np.nan):
+        return self.product(A, B, np.full((len(A), B.shape[1]), fill, np.float32)).astype(np.float32)
+
+    def turned(self):
+        return None
+
+    def unoptimised(self):
+        return self.elsewhere
+
+    def of_nan(self):
+        return Finding(Kind.OUT_OF_BOUNDS, "reads_past")
+
+
+def named(k, shapes=SHAPES):
+    """The finding's kind and message."""
+    wrong, right = [], []
+    for shape in shapes:
+        A, B = drawn(shape, turn=1)
+        C = k.multiply(A, B)
+        amiss = wrong_elements(C, A, B)
+        wrong += [Launch(A, B, C, amiss)] * bool(amiss.any())
+        right += [shape] * (not amiss.any())
+    found = cause(k, wrong, right)
+    return found.kind, found.message
+
+
+def test_what_is_right_where_the_compiler_optimises_nothing_is_the_compilers_fault():
+    wrong, right = (lambda A, B, C: A @ B + 3), (lambda A, B, C: A @ B)
+    kind, message = named(Wrong(wrong, elsewhere=Wrong(right)))
+    assert kind == Kind.COMPILER and "right on a device where its compiler optimises nothing" in message
+    assert named(Wrong(wrong, elsewhere=Wrong(wrong)))[0] == Kind.WRONG_START
+
+
+def cut(part):
+    return lambda A, B, C: A[:, part(A.shape[1])] @ B[part(A.shape[1])]
+
+
+def skipping(*left_out):
+    def product(A, B, C):
+        kept = [k for k in range(A.shape[1]) if k not in left_out]
+        return A[:, kept] @ B[kept]
+
+    return product
+
+
+def tiles_turned(X):
+    """Each tile of 4 x 4 transposed, zeros beyond the edge."""
+    at = {(r, c): (r // 4 * 4 + c % 4, c // 4 * 4 + r % 4) for r, c in np.ndindex(X.shape)}
+    inside = {place: X[source] for place, source in at.items() if source[0] < X.shape[0] and source[1] < X.shape[1]}
+    return np.array([[inside.get((r, c), 0) for c in range(X.shape[1])] for r in range(X.shape[0])])
+
+
+def reread(X, length):
+    """X as if its rows had so many elements; zeros beyond its end."""
+    flat = [*X.ravel().tolist(), *[0.0] * (length * X.size)]
+    return np.array([[flat[r * length + c] for c in range(X.shape[1])] for r in range(X.shape[0])], np.float32)
+
+
+MADE = {
+    "transposed": (lambda A, B, C: np.resize((A @ B).T, C.shape), "transposed", "C holds the transpose of A @ B"),
+    "two left out": (cut(lambda K: slice(0, K - 2)), "K is cut", "only the first 9 of 11 products are summed"),
+    "last tile": (cut(lambda K: slice((K - 1) // 4 * 4, K)), "K is cut", "of 11 products only the last 3 went into"),
+    "no first tile": (cut(lambda K: slice(4, K)), "K is cut", "the first K-tile is missing"),
+    "no first": (
+        cut(lambda K: slice(1, K)),
+        "K is cut",
+        "the first product is missing; look at the loops over k and where they begin",
+    ),
+    "parts of two kinds": (
+        cut(lambda K: slice(0, K - 2) if K % 2 else slice(1, K)),
+        "K is cut",
+        "products are missing, those for k = 3, 4 of 5",
+    ),
+    "next row": (lambda A, B, C: np.roll(A @ B, -1, 0), "wrong row", "C[0, 0] holds the sum for C[1, 0]"),
+    "next column": (lambda A, B, C: np.roll(A @ B, -1, 1), "wrong column", "C[0, 0] holds the sum for C[0, 1]"),
+    "another place": (lambda A, B, C: (A @ B)[::-1, ::-1], "wrong place", "C[0, 0] holds the sum for C[4, 12]"),
+    "A aside": (lambda A, B, C: A[:, 1:] @ B[:-1], "wrong index", "A is read one column too far"),
+    "B aside": (lambda A, B, C: A[:, :-1] @ B[1:], "wrong index", "B is read one row too far"),
+    "A turned": (lambda A, B, C: tiles_turned(A) @ B, "wrong index", "the tile of A is transposed"),
+    "B turned": (lambda A, B, C: A @ tiles_turned(B), "wrong index", "the tile of B is transposed"),
+    "+3": (lambda A, B, C: A @ B + 3, "wrong start", "every element is +3 off, for example at 5 x 13 x 11"),
+    "A's length": (
+        lambda A, B, C: reread(A, len(A)) @ B,
+        "wrong index",
+        "A is read as if its rows had M elements, not K",
+    ),
+    "B's length": (
+        lambda A, B, C: A @ reread(B, len(B)),
+        "wrong index",
+        "B is read as if its rows had K elements, not N",
+    ),
+    "k = 1": (skipping(1, 5, 9), "K is cut", "of each K-tile one product is missing, those for k = 1 of 5"),
+    "second tile": (skipping(4, 5, 6, 7), "K is cut", "k = 4 of 5; look at which tile each round takes"),
+    "B aside and down": (lambda A, B, C: A @ np.roll(np.roll(B, 1, 0), 2, 1), "wrong index", "where B["),
+    "A aside and down": (lambda A, B, C: np.roll(np.roll(A, 1, 0), 2, 1) @ B, "wrong index", "where A["),
+    "A by columns": (
+        lambda A, B, C: np.stack([A[(np.arange(len(A)) + n) % len(A)] @ B[:, n] for n in range(C.shape[1])], 1),
+        "wrong row",
+        "C[0, 1] holds the sum for C[1, 1]",
+    ),
+    "A by columns, k > 0": (
+        lambda A, B, C: np.stack(
+            [np.roll(A, -n, 0)[:, 1:] @ B[1:, n] + A[:, 0] * B[0, n] for n in range(C.shape[1])], 1
+        ),
+        "wrong index",
+        "where A[0, 1] belongs it takes A[1, 1]",
+    ),
+    "whole numbers": (
+        lambda A, B, C: np.trunc(A) @ np.trunc(B),
+        "wrong numbers",
+        "right for whole numbers in A and B, and wrong for fractions",
+    ),
+    # https://github.com/ysh329/OpenCL-101/issues/16: row and col are both get_global_id(0)
+    "one number for both": (
+        lambda A, B, C: np.where(np.eye(*C.shape), A @ B, C),
+        "unwritten",
+        "only the diagonal of C is stored, for example at 5 x 13 x 11 (M x N x K)",
+    ),
+    "next row, or zero": (
+        lambda A, B, C: np.vstack([0 * (A @ B)[:3], (A @ B)[3:]]) if len(A) == 5 else np.roll(A @ B, -1, 0),
+        "wrong row",
+        "C[0, 0] holds the sum for C[1, 0]",
+    ),
+    "k = 0, 3": (
+        skipping(0, 3),
+        "K is cut",
+        "products are missing, those for k = 0, 3 of 5; look at which elements",
+    ),
+    "whole tiles only, none at first": (
+        cut(lambda K: slice(0, K // 9 * 9)),
+        "K is cut",
+        "only the first 9 of 11 products are summed; look at the loops over k and where they end",
+    ),
+    "the first product twice": (
+        lambda A, B, C: A @ B + A[:, :1] @ B[:1],
+        "wrong numbers",
+        "for k = 0, 1, ... it is there 2, 1, 1, 1, 1 times",
+    ),
+    "the last tile twice": (
+        lambda A, B, C: A @ B + A[:, (len(B) - 1) // 4 * 4 :] @ B[(len(B) - 1) // 4 * 4 :],
+        "wrong numbers",
+        "for k = 0, 1, ... it is there 1, 1, 1, 1, 2 times",
+    ),
+    "tiles that overlap": (
+        lambda A, B, C: A * np.minimum(np.arange(1, len(B) + 1), 4) @ B,
+        "wrong numbers",
+        "for k = 0, 1, ... it is there 1, 2, 3, 4, 4 times, where K is 5; look at which tile a round takes",
+    ),
+    "the first tile in each round": (
+        lambda A, B, C: -(-len(B) // 4) * A[:, :4] @ B[:4],
+        "wrong numbers",
+        "for k = 0, 1, ... it is there 2, 2, 2, 2, 0 times",
+    ),
+    "tiles in float16": (
+        lambda A, B, C: held(A, "float16") @ held(B, "float16"),
+        "wrong numbers",
+        "right for an A and a B that are rounded to float16",
+    ),
+    "products in float16": (
+        lambda A, B, C: (A.astype(np.float16)[:, :, None] * B.astype(np.float16)).astype(np.float32).sum(1),
+        "wrong numbers",
+        "of float32's 24 binary digits",
+    ),
+    "a sum in bfloat16": (
+        lambda A, B, C: held(A @ B, "bfloat16"),
+        "wrong numbers",
+        "of float32's 24 binary digits",
+    ),
+    "some at K = 11": (
+        lambda A, B, C: A[:, ::2] @ B[::2] if len(B) == 11 else A @ B,
+        "wrong numbers",
+        "right at other shapes, and wrong at 5 x 13 x 11 (M x N x K), where C[0, 0] is the first",
+    ),
+}
+
+
+@pytest.mark.parametrize("product, kind, said", MADE.values(), ids=MADE)
+def test_a_mistake_is_told_with_its_numbers(product, kind, said):
+    found, message = named(Wrong(product))
+    assert found == kind and said in message, (found, message)
+
+
+def with_noise(rows, columns):
+    """A @ B, but for that many last rows or columns, which are anything."""
+
+    def product(A, B, C):
+        C = A @ B
+        C[len(C) - rows :] = np.random.default_rng(1).random(C[len(C) - rows :].shape)
+        C[:, C.shape[1] - columns :] = np.random.default_rng(2).random(C[:, C.shape[1] - columns :].shape)
+        return C
+
+    return product
+
+
+# A tile is 8 rows and 4 columns: of 16 x 8 only the last row and column are the edge, of 13 x 6 five and two.
+@pytest.mark.parametrize(
+    "rows, columns, shape, where",
+    [
+        (1, 0, (16, 8, 4), "the last rows"),
+        (2, 0, (16, 8, 4), ""),
+        (0, 1, (16, 8, 4), "the last columns"),
+        (0, 2, (16, 8, 4), ""),
+        (5, 0, (13, 6, 4), "the last rows"),
+        (6, 0, (13, 6, 4), ""),
+        (0, 2, (13, 6, 4), "the last columns"),
+        (0, 3, (13, 6, 4), ""),
+    ],
+)
+def test_the_edge_is_what_the_last_tile_has(rows, columns, shape, where):
+    found, message = named(Wrong(with_noise(rows, columns), (8, 4, 4)), [shape])
+    assert (found == "edge") == bool(where) and where in message, (found, message)
+
+
+def with_holes(rows, columns):
+    """A @ B, but those rows and columns are never stored."""
+
+    def product(A, B, C):
+        stored = np.ix_(
+            np.isin(np.arange(len(C)), rows, invert=True), np.isin(np.arange(C.shape[1]), columns, invert=True)
+        )
+        C[stored] = (A @ B)[stored]
+        return C
+
+    return product
+
+
+@pytest.mark.parametrize(
+    "rows, columns, shapes, said",
+    [
+        ([4], [], [(9, 6, 4)], "whole rows, row 4 first, never stored, for example at 9 x 6 x 4"),
+        ([4], [], [(9, 3, 4)], "whole rows, row 4 first"),  # all three columns are the last ones: that says nothing
+        ([], [2], [(3, 9, 4)], "whole columns, column 2 first"),
+        ([4], [2], [(9, 9, 4)], "part of C, C[0, 2] first"),
+        ([8], [], [(9, 3, 4)], "the last rows never stored"),
+        ([], [8], [(9, 9, 4), (2, 9, 4)], "the last columns never stored"),
+    ],
+)
+def test_what_was_never_stored_is_told_by_rows_and_columns(rows, columns, shapes, said):
+    found, message = named(Wrong(with_holes(rows, columns)), shapes)
+    assert found == "unwritten" and said in message, (found, message)
+    axis = "rows" if "rows" in said else "columns" if "columns" in said else "elements"
+    assert f"look at which {axis} a thread takes" in message
+
+
+def test_what_is_wrong_with_zeros_in_c_as_well_does_not_only_add_to_c():
+    assert named(Wrong(lambda A, B, C: C + A @ B))[0] == "adds to C"
+    assert named(Wrong(lambda A, B, C: C + A @ B * (1 if len(A) == 8 else 2)))[0] == "unwritten"
+
+
+@pytest.mark.parametrize("known, look", [(True, "a thread's own elements"), (False, "the grid that it launches")])
+def test_where_part_is_zero_a_function_of_the_host_is_sent_to_its_grid(known, look):
+    def begun_late(A, B, C):
+        return np.vstack([0 * (A @ B)[:2], (A @ B)[2:]])
+
+    assert look in named(Wrong(begun_late, known=known), [(9, 6, 12), (8, 8, 8)])[1]

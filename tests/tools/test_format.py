@@ -366,7 +366,7 @@ PLANTED = [
     (headings, replace(6, "**Next:**", "Next:")),
     (small_enough, replace(6, "Three things.", "Three (one, two, three) things. " * 9)),
     (small_enough, replace(6, "Three things.", "See pages 01, 02, 03, 06 and 07.")),
-    (small_file, give(4, output_type="stream", text="x" * 400_000)),
+    (small_file, give(4, output_type="stream", text="x" * MAX_BYTES)),
     (standard_setup, replace(1, "google.colab", "colab")),
     (standard_setup, replace(1, "from helpers", "from numpy")),
     (standard_setup, replace(1, "from helpers", "from numba import cuda\nfrom helpers")),

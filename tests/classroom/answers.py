@@ -142,17 +142,22 @@ C[row * N + col] = acc;
             "const float b_reg = Bs[k][tx];": "const float b_reg = *(&Bs[0][0] + k * BN + tx);",
             "acc[i] += As[ty + i * THREADS_Y][k] * b_reg": "acc[TM - 1 - i] += (&As[ty + (TM - 1 - i) * THREADS_Y][0])[k] * b_reg",
         },
+        "by fma": {"acc[i] += As[ty + i * THREADS_Y][k] * b_reg": "acc[i] = fma(As[ty + i * THREADS_Y][k], b_reg, acc[i])"},
     },
     "05.3": {
+        "a barrier more, and no i": {
+            "for i in range(0, BM * BK, THREADS):\n    q = thread + uint32(i)": "cuda.syncthreads()\n"
+            "for q in range(thread, BM * BK, THREADS):",
+        },
+        "rows by subtraction": {"r, c = q // BN, q % BN": "r = q // BN\n        c = q - r * BN"},
+    },
+    "05.4": {
         "for": {
             "k = 0\nwhile k < BK:": "for k in range(BK):",
             "acc[i] += As[ty + i * THREADS_Y, k]": "acc[i] = acc[i] + As[i * THREADS_Y + ty, k]",
             "    k += 1\n": "",
         },
-        "a barrier more, rows of a tile one after the other": {
-            "for i in range(0, BM * BK, THREADS):\n    q = thread + uint32(i)": "cuda.syncthreads()\n"
-            "for q in range(thread, BM * BK, THREADS):",
-        },
+        "backwards": {"k = 0\nwhile k < BK:": "k = BK - 1\nwhile k >= 0:", "k += 1": "k -= 1"},
     },
     "06.2": {
         "for": {"k = 0\nwhile k < BK:": "for k in range(BK):", "    k += 1\n": ""},
@@ -169,6 +174,10 @@ C[row * N + col] = acc;
             "        for (int j = 0; j < TN; j++)\n            acc[i][j] += a_reg[i] * b_reg[j];": "    {\n"
             "        const float a = As[ty + i * THREADS_Y][k];\n"
             "        for (int j = 0; j < TN; j++) acc[i][j] = fma(a, b_reg[j], acc[i][j]);\n    }",
+        },
+        "column by column": {
+            "    for (int i = 0; i < TM; i++)\n        for (int j = 0; j < TN; j++)": "    for (int j = 0; j < TN; j++)\n"
+            "        for (int i = 0; i < TM; i++)",
         },
     },
     "09.1": {
@@ -428,9 +437,12 @@ k0 += TILE
         "one sum for all rows": ({"acc[i]": "acc[0]"}, "wrong numbers"),
     },
     "05.3": {
-        "no barrier": ({"cuda.syncthreads()\n": ""}, "race"),
         "the tile of A as wide as that of B": ({"q // BK, q % BK": "q // BN, q % BN"}, "out of bounds"),
         "each thread one number": ({"q = thread + uint32(i)": "q = thread"}, "uninitialised"),
+    },
+    "05.4": {
+        "each product reads Bs": ({"* b_reg": "* Bs[k, tx]"}, "too many loads"),
+        "one round": ({"k += 1": "k += BK"}, "products are missing"),
     },
     "06.2": {
         "one loop for both lists": (

@@ -437,7 +437,7 @@ k0 += TILE
         "one sum for all rows": ({"acc[i]": "acc[0]"}, "wrong numbers"),
     },
     "05.3": {
-        "the tile of A as wide as that of B": ({"q // BK, q % BK": "q // BN, q % BN"}, "out of bounds"),
+        "the tile of A as wide as that of B": ({"q // BK, q % BK": "q // BN, q % BN"}, "race"),
         "each thread one number": ({"q = thread + uint32(i)": "q = thread"}, "uninitialised"),
     },
     "05.4": {

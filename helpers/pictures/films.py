@@ -46,15 +46,14 @@ IMAGE = '<img src="data:image/webp;base64,{webp}" alt="{text}" style="display: i
 
 PLACE = f'<div style="flex: 1 1 300px; max-width: {FRAME * PIXELS:.0f}px">{{}}</div>'
 ROW = f'<div style="display: flex; flex-wrap: wrap; gap: 16px">{PLACE}{PLACE}</div>'
+STEP = "step {number} of {count} reads {cells_a} cells of {a} and {cells_b} of {b}"
 TEXT = (
     "{title}, {size}: in {steps} it reads {cells_a} elements of {a}, {reads_a} reads and {cells_b} elements of {b}, "
     "{reads_b} reads; it stores {stored} elements of C. The darkest is read {times}."
 )
 
 
-def film(
-    k: Kernel, M: int, N: int, K: int, beside: Kernel | None = None, memory: str = "global"
-) -> "Film | Films":
+def film(k: Kernel, M: int, N: int, K: int, beside: Kernel | None = None, memory: str = "global") -> "Film | Films":
     """Show what the first block of a kernel reads from A and B in global memory, step by step. Returns a `Film`.
 
     A step is one round of the loop over k, or, in a kernel with barriers, what lies between two of them. An element is
@@ -90,7 +89,7 @@ class Film:
     `title`: the key and the values of a sentence, see `language.spelled`. `names`: of what is drawn as A and as B.
     """
 
-    def __init__(self, title: tuple, size: tuple[int, int, int], frames: list, stored: set, names: Sequence[str] = "AB"):
+    def __init__(self, title: tuple, size: tuple, frames: list, stored: set, names: Sequence[str] = "AB"):
         self.title, self.size, self.stored, self.names = title, size, stored, names
         self.frames = list(zip(accumulate(frames), frames, strict=True))  # so far, and now
         total = self.frames[-1][0]
@@ -150,7 +149,7 @@ class Film:
         self.draw(figure, number, top=0.9)
         now, (a, b) = Counter(array for array, _ in self.frames[number][1]), self.names
         values = {"number": number + 1, "count": len(self.frames), "a": a, "b": b, "cells_a": now[a], "cells_b": now[b]}
-        return Picture(figure, said("step {number} of {count} reads {cells_a} cells of {a} and {cells_b} of {b}", **values))
+        return Picture(figure, said(STEP, **values))
 
     def html(self) -> str:
         """The film as plain HTML: every frame, and a slider that shows one at a time, also by the arrow keys.
@@ -165,8 +164,8 @@ class Film:
                 pictures.append(self.frame(number))
         loaded = ["" for _ in pictures[1:]] + [f' onload="{LOADED}"']  # with the last of them the film is whole
         images = [
-            IMAGE.format(webp=picture.webp(), text=escape(picture.text), width=0.6 * picture.width, loaded=script)
-            for picture, script in zip(pictures, loaded, strict=True)
+            IMAGE.format(webp=one.webp(), text=escape(one.text), width=0.6 * one.width, loaded=script)
+            for one, script in zip(pictures, loaded, strict=True)
         ]
         words = dict(text=escape(self.text), legend=escape(self.legend(said)))
         return FILM.format(**words, last=len(shown), show=SHOW, images="\n".join(images))

@@ -140,9 +140,12 @@ C[row * N + col] = acc;
         "backwards, by pointers": {
             "int k = 0; k < BK; k++": "int k = BK - 1; k >= 0; k--",
             "const float b_reg = Bs[k][tx];": "const float b_reg = *(&Bs[0][0] + k * BN + tx);",
-            "acc[i] += As[ty + i * THREADS_Y][k] * b_reg": "acc[TM - 1 - i] += (&As[ty + (TM - 1 - i) * THREADS_Y][0])[k] * b_reg",
+            "acc[i] += As[ty + i * THREADS_Y][k] * b_reg": "acc[TM - 1 - i] += "
+            "(&As[ty + (TM - 1 - i) * THREADS_Y][0])[k] * b_reg",
         },
-        "by fma": {"acc[i] += As[ty + i * THREADS_Y][k] * b_reg": "acc[i] = fma(As[ty + i * THREADS_Y][k], b_reg, acc[i])"},
+        "from the right": {
+            "acc[i] += As[ty + i * THREADS_Y][k] * b_reg": "acc[i] += b_reg * As[ty + THREADS_Y * i][k]"
+        },
     },
     "05.3": {
         "a barrier more, and no i": {
@@ -176,8 +179,8 @@ C[row * N + col] = acc;
             "        for (int j = 0; j < TN; j++) acc[i][j] = fma(a, b_reg[j], acc[i][j]);\n    }",
         },
         "column by column": {
-            "    for (int i = 0; i < TM; i++)\n        for (int j = 0; j < TN; j++)": "    for (int j = 0; j < TN; j++)\n"
-            "        for (int i = 0; i < TM; i++)",
+            "    for (int i = 0; i < TM; i++)\n        for (int j = 0; j < TN; j++)": """    for (int j = 0; j < TN; j++)
+        for (int i = 0; i < TM; i++)""",
         },
     },
     "09.1": {

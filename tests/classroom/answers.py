@@ -144,7 +144,7 @@ C[row * N + col] = acc;
             "(&As[ty + (TM - 1 - i) * THREADS_Y][0])[k] * b_reg",
         },
         "from the right": {
-            "acc[i] += As[ty + i * THREADS_Y][k] * b_reg": "acc[i] += b_reg * As[ty + THREADS_Y * i][k]"
+            "acc[i] += As[ty + i * THREADS_Y][k] * b_reg": "acc[i] += b_reg * As[THREADS_Y * i + ty][k]"
         },
     },
     "05.3": {
@@ -179,7 +179,7 @@ C[row * N + col] = acc;
             "        for (int j = 0; j < TN; j++) acc[i][j] = fma(a, b_reg[j], acc[i][j]);\n    }",
         },
         "column by column": {
-            "    for (int i = 0; i < TM; i++)\n        for (int j = 0; j < TN; j++)": """    for (int j = 0; j < TN; j++)
+            "(int i = 0; i < TM; i++)\n        for (int j = 0; j < TN; j++)": """(int j = 0; j < TN; j++)
         for (int i = 0; i < TM; i++)""",
         },
     },

@@ -3,7 +3,7 @@
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from html import escape
 from itertools import accumulate
 
@@ -69,7 +69,7 @@ def film(k: Kernel, M: int, N: int, K: int, beside: Kernel | None = None, memory
     reads = run.where(memory=memory, block=(0, 0, 0), writes=False)
     if not len(reads):
         raise ValueError(f"{k} reads nothing at {M} x {N} x {K}; let it compute first.")
-    when, names = reads["phase" if run.accesses["phase"].any() else "round"], "AB"
+    when, names = reads["phase" if run.accesses["phase"].any() else "round"], ("A", "B")
     if memory == "shared":
         names, depth, nth = ("As", "Bs"), run.shapes["Bs"][0], turns(when, reads["thread"])
         when = when * depth + nth * depth // (nth.max() + 1)
@@ -89,7 +89,7 @@ class Film:
     `title`: the key and the values of a sentence, see `language.spelled`. `names`: of what is drawn as A and as B.
     """
 
-    def __init__(self, title: tuple, size: tuple, frames: list, stored: set, names: Sequence[str] = "AB"):
+    def __init__(self, title: tuple, size: tuple, frames: list, stored: set, names: tuple = ("A", "B")):
         self.title, self.size, self.stored, self.names = title, size, stored, names
         self.frames = list(zip(accumulate(frames), frames, strict=True))  # so far, and now
         total = self.frames[-1][0]

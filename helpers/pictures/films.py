@@ -59,9 +59,8 @@ def film(k: Kernel, M: int, N: int, K: int, beside: Kernel | None = None, memory
     A step is one round of the loop over k, or, in a kernel with barriers, what lies between two of them. An element is
     darker the more often it was read so far; what is read in this step is outlined. C has its colour in the last step,
     after which it is stored. The kernel may be of either dialect. `beside`: another one, whose film stands beside; then
-    it returns `Films`. `memory`: "global", or "shared" for what is read of the tiles As and Bs; there a step is as much
-    as a thread reads for one k. Raises ValueError for sizes that would take minutes, and for a kernel that reads
-    nothing there.
+    it returns `Films`. `memory`: "global", or "shared" for the tiles As and Bs, where a step is what is read for one k.
+    Raises ValueError for sizes that would take minutes, and for a kernel that reads nothing there.
     """
     if beside is not None:
         return Films(film(k, M, N, K, memory=memory), film(beside, M, N, K, memory=memory))

@@ -30,6 +30,7 @@ def compile_ir(modules: str | list[str], arch: str = "compute_80", **options: ob
         return b""
     if ONLY_COMPILED.get() is not None:  # nobody asks for this code: `text_of` makes PTX of the same texts
         return "\n".join(texts).encode()
+    refuse_large_arrays(texts, "lc")
     return by_llvm.compiled(whole(texts), WATCHED, arch.replace("compute_", "sm_")).encode()
 
 
@@ -76,9 +77,13 @@ MEMORIES = {"l": ("local", LOCAL), "s": ("shared", STATIC), "c": ("constant", CO
 BITS = {"half": 16, "float": 32, "double": 64}
 
 
-def refuse_large_arrays(texts: list[str]) -> None:
-    """Raise KernelError for arrays that no GPU's linker has room for: LLVM, or the PTX machine, would take minutes."""
-    for letter, (memory, most) in MEMORIES.items():
+def refuse_large_arrays(texts: list[str], letters: str = "lsc") -> None:
+    """Raise KernelError for arrays that no GPU's linker has room for, in the memories of these letters.
+
+    Of local and constant ones LLVM would take minutes; a processor may have room for more shared ones.
+    """
+    for letter in letters:
+        memory, most = MEMORIES[letter]
         if (used := bytes_in(texts, letter)) > most:
             each = {"l": " a thread", "s": " a block"}.get(letter, "")
             instead = {"c": "Give them to the kernel as arguments."}.get(letter, "Make them smaller.")
@@ -306,6 +311,7 @@ def compiled_for(function: Callable, *args: object):
         names = ", ".join(map(plain_name, captured))
         raise KernelError(f"the kernel uses arrays of the device from outside: {names}. Give it arguments only.")
     refuse_linked(left[0])
+    refuse_large_arrays(left[0]._codelibrary.llvm_strs, "lc")
     left[0]._codelibrary._ptx_cache.clear()  # what `compile_ir` left is no PTX
     return left[0]
 

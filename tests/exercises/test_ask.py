@@ -179,16 +179,8 @@ WRONG = {
         lambda M, N, K, BM, BN, size: (M * K * (N // BN) + K * N * (M // BM)) / 128,
         lambda M, N, K, BM, BN, size: (M * K * (N // BN) + K * N * (M // BM) + M * N) * size / 512,
     ],
-    "reads_for_a_product": [
-        lambda TM: 2,  # as before
-        lambda TM: TM + 1,
-        lambda TM: 2 / TM,
-    ],
-    "reads_of_a_patch": [
-        lambda TM, TN: (TM + TN) / 64,
-        lambda TM, TN: 2 / max(TM, TN),
-        lambda TM, TN: (TM * TN + 1) / (TM * TN),  # as a column
-    ],
+    "reads_for_a_product": [lambda TM: 2, lambda TM: TM + 1, lambda TM: 2 / TM],
+    "reads_of_a_patch": [lambda TM, TN: (TM + TN) / 64, lambda TM, TN: 2 / max(TM, TN), lambda TM, TN: 1 + 1 / TM / TN],
     "largest_side": [
         lambda registers: math.isqrt(registers + 1),
         lambda registers: math.sqrt(registers + 1) - 1,

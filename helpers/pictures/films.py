@@ -202,12 +202,9 @@ class Films:
 
 def border(ax, cells):
     """Outline a set of cells as one shape: a line wherever a cell's neighbour is not in the set."""
+    edges: Counter = Counter()
     for r, c in cells:
-        for dr, dc, xs, ys in (
-            (-1, 0, (c, c + 1), (r, r)),
-            (1, 0, (c, c + 1), (r + 1, r + 1)),
-            (0, -1, (c, c), (r, r + 1)),
-            (0, 1, (c + 1, c + 1), (r, r + 1)),
-        ):
-            if (r + dr, c + dc) not in cells:
-                ax.plot(xs, ys, color=INK, linewidth=2, solid_capstyle="projecting", clip_on=False)
+        edges.update(((c, c + 1), (y, y)) for y in (r, r + 1))
+        edges.update(((x, x), (r, r + 1)) for x in (c, c + 1))
+    for xs, ys in [edge for edge, times in edges.items() if times == 1]:  # that between two cells is there twice
+        ax.plot(xs, ys, color=INK, linewidth=2, solid_capstyle="projecting", clip_on=False)

@@ -192,7 +192,7 @@ def take_pictures(page, drawn):
 def words_of(output):
     """All of a picture's data but the pixels."""
     data = output.get("data", {})
-    return {kind: PIXELS.sub("", data[kind]) for kind in data if kind != "image/png"}
+    return {kind: PIXELS.sub("", str(data[kind])) for kind in data if kind != "image/png"}
 
 
 def draw(path):

@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure, FigureBase
 
 from ..instruments import cells, trace
+from ..instruments.accesses import turns
 from ..language import said
 from ..launch import Kernel
 from ..sandbox import ProgressBar
@@ -40,57 +41,63 @@ FILM = """<figure aria-label="{text}" style="margin: 0">
 style="display: block; width: 100%" oninput="{show}"></label>
 {images}
 </figure>"""
-IMAGE = '<img src="data:image/png;base64,{png}" alt="{text}" style="display: inline; width: {width:.0f}px"{loaded}>'
+IMAGE = '<img src="data:image/webp;base64,{webp}" alt="{text}" style="display: inline; width: {width:.0f}px"{loaded}>'
 
 
 PLACE = f'<div style="flex: 1 1 300px; max-width: {FRAME * PIXELS:.0f}px">{{}}</div>'
 ROW = f'<div style="display: flex; flex-wrap: wrap; gap: 16px">{PLACE}{PLACE}</div>'
+STEP = "step {number} of {count} reads {cells_a} cells of {a} and {cells_b} of {b}"
 TEXT = (
-    "{title}, {size}: in {steps} it reads {A} elements of A, {reads_A} reads and {B} elements of B, {reads_B} reads; "
-    "it stores {stored} elements of C. The darkest is read {times}."
+    "{title}, {size}: in {steps} it reads {cells_a} elements of {a}, {reads_a} reads and {cells_b} elements of {b}, "
+    "{reads_b} reads; it stores {stored} elements of C. The darkest is read {times}."
 )
 
 
-def film(k: Kernel, M: int, N: int, K: int, beside: Kernel | None = None) -> "Film | Films":
+def film(k: Kernel, M: int, N: int, K: int, beside: Kernel | None = None, memory: str = "global") -> "Film | Films":
     """Show what the first block of a kernel reads from A and B in global memory, step by step. Returns a `Film`.
 
     A step is one round of the loop over k, or, in a kernel with barriers, what lies between two of them. An element is
     darker the more often it was read so far; what is read in this step is outlined. C has its colour in the last step,
     after which it is stored. The kernel may be of either dialect. `beside`: another one, whose film stands beside; then
-    it returns `Films`. Raises ValueError for sizes that would take minutes, and for a kernel that reads nothing.
+    it returns `Films`. `memory`: "global", or "shared" for the tiles As and Bs, where a step is what is read for one k.
+    Raises ValueError for sizes that would take minutes, and for a kernel that reads nothing there.
     """
     if beside is not None:
-        return Films(film(k, M, N, K), film(beside, M, N, K))
+        return Films(film(k, M, N, K, memory=memory), film(beside, M, N, K, memory=memory))
     run = trace(k, M, N, K)
-    mine = run.where(memory="global", block=(0, 0, 0))
-    reads, stores = mine[~mine["writes"]], mine[mine["writes"]]
+    reads = run.where(memory=memory, block=(0, 0, 0), writes=False)
     if not len(reads):
         raise ValueError(f"{k} reads nothing at {M} x {N} x {K}; let it compute first.")
-    when = reads["phase" if run.accesses["phase"].any() else "round"]
+    when, names = reads["phase" if run.accesses["phase"].any() else "round"], ("A", "B")
+    if memory == "shared":
+        names, depth, nth = ("As", "Bs"), run.shapes["Bs"][0], turns(when, reads["thread"])
+        when = when * depth + nth * depth // (nth.max() + 1)
     frames = []
     for step in np.unique(when):
         read = reads[when == step]
         places = zip(read["array"].tolist(), read["index"].tolist(), strict=True)
         frames.append(Counter((array, divmod(index, run.shapes[array][1])) for array, index in places))
-    return Film(("{kernel}, block (0, 0)", {"kernel": k.step}), (M, N, K), frames, set(cells(stores, N)))
+    (rows, depth), (_, columns) = (run.shapes[name] for name in names)
+    stored = set(cells(run.where(array="C", block=(0, 0, 0), writes=True), N))
+    return Film(("{kernel}, block (0, 0)", {"kernel": k.step}), (rows, columns, depth), frames, stored, names)
 
 
 class Film:
     """Frames, each a Counter of reads by (array, cell), and the cells of C that are stored in the end.
 
-    `title`: the key and the values of a sentence, see `language.spelled`.
+    `title`: the key and the values of a sentence, see `language.spelled`. `names`: of what is drawn as A and as B.
     """
 
-    def __init__(self, title: tuple, size: tuple[int, int, int], frames: list, stored: set):
-        self.title, self.size, self.stored = title, size, stored
+    def __init__(self, title: tuple, size: tuple, frames: list, stored: set, names: tuple = ("A", "B")):
+        self.title, self.size, self.stored, self.names = title, size, stored, names
         self.frames = list(zip(accumulate(frames), frames, strict=True))  # so far, and now
         total = self.frames[-1][0]
         most = max(total.values())
         self.full = max(most, FULL)
-        often = {name: [n for (array, _), n in total.items() if array == name] for name in "AB"}
         values = {"title": title, "size": " x ".join(map(str, size)), "steps": counted(len(frames), "step")}
-        for name in "AB":
-            values |= {name: len(often[name]), f"reads_{name}": sum(often[name])}
+        for side, name in zip("ab", names, strict=True):
+            often = [n for (array, _), n in total.items() if array == name]
+            values |= {side: name, f"cells_{side}": len(often), f"reads_{side}": sum(often)}
         self.text = said(TEXT, stored=len(stored), times=counted(most, "time"), **values)
 
     def draw(self, figure: FigureBase, number: int, top: float) -> None:
@@ -102,7 +109,8 @@ class Film:
         M, N, K = self.size
         so_far, now = self.frames[number]
         a, b, c = product_axes(figure, M, N, K, top, bottom=0.02)
-        for ax, name, rows, columns, colour in ((a, "A", M, K, A_COLOUR), (b, "B", K, N, B_COLOUR)):
+        sides = (a, M, K, A_COLOUR), (b, K, N, B_COLOUR)
+        for name, (ax, rows, columns, colour) in zip(self.names, sides, strict=True):
             often = {cell: n for (array, cell), n in so_far.items() if array == name}
             colours = {cell: tint(colour, 0.25 + 0.75 * n / self.full) for cell, n in often.items()}
             panel(ax, rows, columns, colours, f"{name}, {max(often.values(), default=0)} ×", colour)
@@ -138,9 +146,9 @@ class Film:
         M, N, K = self.size
         figure = Figure(figsize=(FRAME, FRAME * (M + K) / (N + K) + 0.5))
         self.draw(figure, number, top=0.9)
-        now = Counter(array for array, _ in self.frames[number][1])
-        values = {"number": number + 1, "count": len(self.frames), "A": now["A"], "B": now["B"]}
-        return Picture(figure, said("step {number} of {count} reads {A} cells of A and {B} of B", **values))
+        now, (a, b) = Counter(array for array, _ in self.frames[number][1]), self.names
+        values = {"number": number + 1, "count": len(self.frames), "a": a, "b": b, "cells_a": now[a], "cells_b": now[b]}
+        return Picture(figure, said(STEP, **values))
 
     def html(self) -> str:
         """The film as plain HTML: every frame, and a slider that shows one at a time, also by the arrow keys.
@@ -155,8 +163,8 @@ class Film:
                 pictures.append(self.frame(number))
         loaded = ["" for _ in pictures[1:]] + [f' onload="{LOADED}"']  # with the last of them the film is whole
         images = [
-            IMAGE.format(png=picture.png, text=escape(picture.text), width=0.6 * picture.width, loaded=script)
-            for picture, script in zip(pictures, loaded, strict=True)
+            IMAGE.format(webp=one.webp(), text=escape(one.text), width=0.6 * one.width, loaded=script)
+            for one, script in zip(pictures, loaded, strict=True)
         ]
         words = dict(text=escape(self.text), legend=escape(self.legend(said)))
         return FILM.format(**words, last=len(shown), show=SHOW, images="\n".join(images))
@@ -194,12 +202,9 @@ class Films:
 
 def border(ax, cells):
     """Outline a set of cells as one shape: a line wherever a cell's neighbour is not in the set."""
+    edges: Counter = Counter()
     for r, c in cells:
-        for dr, dc, xs, ys in (
-            (-1, 0, (c, c + 1), (r, r)),
-            (1, 0, (c, c + 1), (r + 1, r + 1)),
-            (0, -1, (c, c), (r, r + 1)),
-            (0, 1, (c + 1, c + 1), (r, r + 1)),
-        ):
-            if (r + dr, c + dc) not in cells:
-                ax.plot(xs, ys, color=INK, linewidth=2, solid_capstyle="projecting", clip_on=False)
+        edges.update(((c, c + 1), (y, y)) for y in (r, r + 1))
+        edges.update(((x, x), (r, r + 1)) for x in (c, c + 1))
+    for xs, ys in [edge for edge, times in edges.items() if times == 1]:  # that between two cells is there twice
+        ax.plot(xs, ys, color=INK, linewidth=2, solid_capstyle="projecting", clip_on=False)

@@ -98,26 +98,32 @@ row, col = (y * wide + x) // wide, (y * wide + x) % wide
         },
     },
     "05.2": {
+        "backwards": {"int k = 0; k < BK; k++": "int k = BK - 1; k >= 0; k--"},
+        "by a pointer": {"const float b_reg = Bs[k][tx];": "const float b_reg = *(&Bs[0][0] + k * BN + tx);"},
+    },
+    "05.3": {
+        "a barrier more": {"for i in range(0, BK": "cuda.syncthreads()\nfor i in range(0, BK"},
+        "rows by subtraction": {"r, c = q // BN, q % BN": "r = q // BN\n        c = q - r * BN"},
+    },
+    "05.4": {
         "for": {
             "k = 0\nwhile k < BK:": "for k in range(BK):",
             "acc[i] += As[ty + i * THREADS_Y, k]": "acc[i] = acc[i] + As[i * THREADS_Y + ty, k]",
             "    k += 1\n": "",
         },
-        "backwards": {
-            "k = 0\nwhile k < BK:": "for k in range(BK - 1, -1, -1):",
-            "range(TM)": "range(TM - 1, -1, -1)",
-            "    k += 1\n": "",
-        },
+        "backwards": {"k = 0\nwhile k < BK:": "k = BK - 1\nwhile k >= 0:", "k += 1": "k -= 1"},
     },
     "06.2": {
-        "while": {
-            "for k in range(BK):": "k = 0\nwhile k < BK:",
-            "a_reg[i] * b_reg[j]\n": "a_reg[i] * b_reg[j]\n    k += 1\n",
-        },
+        "for": {"k = 0\nwhile k < BK:": "for k in range(BK):", "    k += 1\n": ""},
         "backwards": {
-            "range(BK)": "range(BK - 1, -1, -1)",
+            "k = 0\nwhile k < BK:": "for k in range(BK - 1, -1, -1):",
+            "    k += 1\n": "",
             SUMS_2D: "for n in range(TM * TN):\n        acc[n // TN, n % TN] += a_reg[n // TN] * b_reg[n % TN]",
         },
+    },
+    "06.4": {
+        "fma": {"acc[i][j] += a_reg[i] * b_reg[j]": "acc[i][j] = fma(a_reg[i], b_reg[j], acc[i][j])"},
+        "backwards": {"int k = 0; k < BK; k++": "int k = BK - 1; k >= 0; k--"},
     },
     "09.1": {
         "by name, one row at a time": """
@@ -350,8 +356,14 @@ WRONG = {
         "another acc": ({"for (int k =": "float acc = 0;\nfor (int k ="}, "nothing arrives"),
     },
     "05.2": {
-        "a sum too few": ({"range(TM)": "range(TM - 1)"}, "loops over a thread's own elements"),
+        "a sum too few": ({"i < TM": "i < TM - 1"}, "loops over a thread's own elements"),
         "one sum for all rows": ({"acc[i]": "acc[0]"}, "wrong numbers"),
+    },
+    "05.3": {
+        "each thread one number": ({"q = thread + uint32(i)": "q = thread"}, "uninitialised"),
+    },
+    "05.4": {
+        "each product reads Bs": ({"* b_reg": "* Bs[k, tx]"}, "too many loads"),
     },
     "06.2": {
         "one loop for both lists": (
@@ -359,6 +371,9 @@ WRONG = {
             "one of these local arrays",
         ),
         "columns beside each other": ({"tx + j * THREADS_X": "tx * TN + j"}, "wrong column"),
+    },
+    "06.4": {
+        "its own sums": ({"float a_reg": "float acc[TM][TN], a_reg"}, "nothing arrives"),
     },
     "09.1": {
         "one round": ({"k += 4": "k += BK"}, "products are missing"),

@@ -92,8 +92,9 @@ def spent(what, minutes):
         return 0, 0, minutes
     told = dict(SECTION.findall(page(number[1])))
     parts = what.split(": ", 1)[1].split("; ") if ": " in what else list(told)
-    writing = sum(int(told[part]) for part in parts if part in WRITING)
-    running = sum(many for section, many in cells_to_run(number[1]).items() if section in set(parts) - set(WRITING))
+    writing = sum(int(told[part]) for part in parts if part.startswith(WRITING))
+    reading = [part for part in parts if not part.startswith(WRITING)]
+    running = sum(many for section, many in cells_to_run(number[1]).items() if section in reading)
     return minutes - writing - running, running, writing
 
 

@@ -83,6 +83,8 @@ RIGHT = {
     "fewest_digits": [digits_by_halving],
     "shared_words": [lambda WM, WN, held: Fraction(WM + WN, WM * WN * held)],
     "wide_requests": [lambda M, N, K, BM, BN, size: (M // BM) * (N // BN) * (K * BM + K * BN) * size / 16 / 32],
+    "reads_for_a_product": [lambda TM: 1 + Fraction(1, TM)],
+    "reads_of_a_patch": [lambda TM, TN: 1 / TM + 1 / TN],
     "largest_side": [side_by_counting],
     "blocks_by_registers": [lambda registers, warps: 256 // (ceil_div(registers, 8) * warps)],
     "busiest": [lambda f, r, i, fl, ll: np.max([np.float64(32 * f) / fl, 32 * r / ll, i / 4])],
@@ -194,6 +196,8 @@ WRONG = {
         lambda M, N, K, BM, BN, size: (M * K * (N // BN) + K * N * (M // BM)) / 128,
         lambda M, N, K, BM, BN, size: (M * K * (N // BN) + K * N * (M // BM) + M * N) * size / 512,
     ],
+    "reads_for_a_product": [lambda TM: 2, lambda TM: TM + 1, lambda TM: 2 / TM],
+    "reads_of_a_patch": [lambda TM, TN: (TM + TN) / 64, lambda TM, TN: 2 / max(TM, TN), lambda TM, TN: 1 + 1 / TM / TN],
     "largest_side": [
         lambda registers: math.isqrt(registers + 1),
         lambda registers: math.sqrt(registers + 1) - 1,

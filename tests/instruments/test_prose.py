@@ -117,7 +117,7 @@ SAID = {  # (the page, the kernel, the GPU, the words), and what is counted for 
         "05", lambda: column(cuda_kernel("register_1d").source.replace("if EVEN or", "if")), "A6000",
         "it would wait for each of the six in turn, and the model predicts {}.",
     ),
-    "small tile": ("05", lambda: cuda_kernel("register_1d", BM=16, BN=16, BK=16, TM=8), "A6000", "it predicts {}."),
+    "small tile": ("05", lambda: cuda_kernel("register_1d", BM=16, BN=16, BK=16, TM=8), "A6000", "model predicts {}."),
     "half tile": ("06", lambda: cuda_kernel("register_2d", BM=64, BN=64, BK=16, TM=8, TN=8), "A6000", "predicts {}."),
     "no unrolling": ("09", lambda: patch(ROUND_BY_ROUND, "vectorized"), "A6000", "without that the model gives {}."),
     "stored as it comes": ("09", lambda: patch(ONE_BY_ONE, "vectorized"), "A6000", "it would give {}."),

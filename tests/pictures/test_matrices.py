@@ -230,6 +230,15 @@ def test_a_threads_share_of_a_turned_tile_stands_as_in_A(drawn):
     assert cells(b) == matrix(8, 16, {(3, c): B for c in (4, 5, 6, 7, 12, 13, 14, 15)})
 
 
+def test_wrong_rows_of_a_tile_are_drawn_where_they_are_read(drawn):
+    sizes = dict(BM=8, BN=4, BK=4, TM=4)
+    source = kernel("register_1d").source.replace("As[ty + i * THREADS_Y]", "As[ty * TM + i]")
+    pictures.picture_share(opencl_kernel(source, like="register_1d", **sizes), thread=(1, 1), step=2)
+    a, _, c = drawn[0].axes
+    assert cells(a) == matrix(8, 4, {(r, 2): A for r in range(4, 8)})
+    assert cells(c) == matrix(8, 4, {(r, 1): C for r in (1, 3, 5, 7)})
+
+
 def laid_out(work):
     """The boxes for (lane, colour) in order, with a wait before each store that follows its load; and where each is."""
     boxes, places, x = [], [], 0
@@ -348,6 +357,14 @@ def test_a_step_lies_between_two_barriers_however_often_a_line_runs():
     ]
 
 
+def test_a_film_of_shared_memory_has_a_step_for_each_k_of_a_tile():
+    run = film(cuda_kernel("register_1d", BM=8, BN=4, BK=2, TM=4), 8, 4, 4, memory="shared")  # two tiles
+    steps = [{("As", (r, n)) for r in range(8)} | {("Bs", (n, c)) for c in range(4)} for n in (0, 1, 0, 1)]
+    assert [set(now) for _, now in run.frames] == steps
+    so_far = run.frames[-1][0]  # of each tile As is read by the four threads of a row, Bs by the two of a column
+    assert {(name, often) for (name, _), often in so_far.items()} == {("As", 8), ("Bs", 4)}
+
+
 def test_a_border_goes_around_a_shape_with_a_corner():
     ax = Figure().add_axes((0, 0, 1, 1))
     films.border(ax, {(0, 0), (1, 0), (1, 1)})
@@ -382,7 +399,7 @@ def test_the_slider_has_every_frame_with_its_words_and_needs_nothing_from_elsewh
         "step 1 of 2 reads 16 cells of A and 16 of B",
         "step 2 of 2 reads 12 cells of A and 12 of B",
     ]
-    assert [image["src"].partition(",")[2] for image in (first, last)] == [run.frame(0).png, run.frame(1).png]
+    assert [image["src"].partition(",")[2] for image in (first, last)] == [run.frame(0).webp(), run.frame(1).webp()]
     assert Image.open(io.BytesIO(base64.b64decode(run.frame(1).png))).width == round(2 * 96 * 4.2)
     assert "onload" in last and "onload" not in first
     (slider,) = tags.of("input")
@@ -392,7 +409,7 @@ def test_the_slider_has_every_frame_with_its_words_and_needs_nothing_from_elsewh
     assert set(run._repr_mimebundle_()[0]) == {"text/html", "image/png", "text/plain"}
     # No script element, and no address of another place.
     assert {name for name, _ in tags.found} == {"figure", "figcaption", "label", "span", "input", "img"}
-    assert all(image["src"].startswith("data:image/png;base64,") for image in tags.of("img"))
+    assert all(image["src"].startswith("data:image/webp;base64,") for image in tags.of("img"))
 
 
 def test_a_long_film_shows_evenly_spaced_frames_and_is_small(monkeypatch):

@@ -43,7 +43,7 @@ FIGURES_THAT_STAY = {("04", "much faster")}  # shared memory, as NVIDIA's guide 
 TAGS = {"nbval-ignore-output", "solution"}  # the second: a paragraph that tells of a solution
 MAX_CODE_CELLS = 22
 MAX_CODE_LINES = 15
-MAX_BYTES = 500_000
+MAX_BYTES = 600_000
 
 # ---------------------------------------------------------------------------------------------- the rules
 
@@ -366,7 +366,7 @@ PLANTED = [
     (headings, replace(6, "**Next:**", "Next:")),
     (small_enough, replace(6, "Three things.", "Three (one, two, three) things. " * 9)),
     (small_enough, replace(6, "Three things.", "See pages 01, 02, 03, 06 and 07.")),
-    (small_file, give(4, output_type="stream", text="x" * 500_000)),
+    (small_file, give(4, output_type="stream", text="x" * MAX_BYTES)),
     (standard_setup, replace(1, "google.colab", "colab")),
     (standard_setup, replace(1, "from helpers", "from numpy")),
     (standard_setup, replace(1, "from helpers", "from numba import cuda\nfrom helpers")),

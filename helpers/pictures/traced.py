@@ -55,7 +55,7 @@ STAGES = (
     "which others staged, too."
 )
 STAGED_RIGHT = "Each cell holds the number that the products need."
-STAGED_WRONG = "{count} of {all} cells of {name} wrong: {cell} holds {held};\nthe products need {needed}."
+STAGED_WRONG = "{count} of {all} cells of {name} wrong: {cell} holds {holds};\nthe products need {needed}."
 ORDER = (
     "{who}: {barriers} barriers between its accesses; between asking for a tile and storing it, it does {least}. It "
     "waits {times}."
@@ -191,12 +191,12 @@ def picture_share(k: Kernel, thread: tuple[int, int] = (1, 1), step: int = 2) ->
     that has no tiles As and Bs.
     """
     depth = ladder.STEPS[k.step].tile(k.parameters)[2]
-    read, writers, number, _ = tiles_of(k, thread)
+    read, stored, number = tiles_of(k, thread)
     refuse_outside("step", step, depth, "steps over the tile's k")
     coloured = {
         "As": {cell: A_COLOUR for cell in read["As"] if cell[1] == step},
         "Bs": {cell: B_COLOUR for cell in read["Bs"] if cell[0] == step},
-        "C": {cell: C_COLOUR for cell, writer in writers["C"].items() if writer == number},
+        "C": {cell: C_COLOUR for cell, (writer, _) in stored["C"].items() if writer == number},
     }
     figure, _ = draw_tiles(k, thread, ("at step k = {step}", {"step": step}), coloured)
     As, Bs, C = (len(coloured[name]) for name in ("As", "Bs", "C"))
@@ -214,11 +214,11 @@ def picture_stages(k: Kernel, thread: tuple[int, int] = (1, 1)) -> Picture:
     """
     rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
     y, x, tile = at = 2, 3, 1
-    read, writers, number, holds = tiles_of(k, thread, at)
-    own = {name: {cell for cell, writer in by.items() if writer == number} for name, by in writers.items()}
+    read, stored, number = tiles_of(k, thread, at)
+    own = {name: {cell for cell, (writer, _) in by.items() if writer == number} for name, by in stored.items()}
     labels = {
-        name: {cell: "{},{}".format(*divmod(writer, k.block[0])) for cell, writer in by.items()}
-        for name, by in writers.items()
+        name: {cell: "{},{}".format(*divmod(writer, k.block[0])) for cell, (writer, _) in by.items()}
+        for name, by in stored.items()
     }
     colours, told = {"C": dict.fromkeys(own["C"], C_COLOUR)}, []
     for name, high, wide, row, col, colour in (
@@ -226,14 +226,14 @@ def picture_stages(k: Kernel, thread: tuple[int, int] = (1, 1)) -> Picture:
         ("Bs", depth, columns, tile * depth, x * columns, B_COLOUR),
     ):
         needed = {(r, c): (name[0], row + r, col + c) for r, c in np.ndindex(high, wide)}
-        wrong = [cell for cell, place in needed.items() if holds[name].get(cell) != place]
+        held = {cell: number for cell, (_, number) in stored[name].items()}
+        wrong = [cell for cell in needed if held.get(cell) != needed[cell]]
         colours[name] = dict.fromkeys(read[name], colour) | dict.fromkeys(wrong, FAULT)
         if wrong:
             cell = min(own[name] & {*wrong} or wrong)
+            holds = element(*held[cell]) if held.get(cell) else ("no number of A or B", {})
             values = {"count": len(wrong), "all": high * wide, "name": name, "cell": element(name, *cell)}
-            held = holds[name].get(cell)
-            values |= {"held": element(*held) if held else ("no number of A or B", {}), "needed": element(*needed[cell])}
-            told.append((STAGED_WRONG, values))
+            told.append((STAGED_WRONG, values | {"holds": holds, "needed": element(*needed[cell])}))
     when = "k0 = {depth}; in each cell: y,x of who wrote it", {"depth": depth}
     below = "\n".join(label(sentence, **values) for sentence, values in told)
     figure, axes = draw_tiles(k, thread, when, colours, labels, below)
@@ -247,53 +247,54 @@ def picture_stages(k: Kernel, thread: tuple[int, int] = (1, 1)) -> Picture:
 
 
 def element(array, row, column):
+    """The name of an element, such as As[1, 2]."""
     return f"{array}[{row}, {column}]"
 
 
 def tiles_of(k, thread, at=(0, 0, 0)):
-    """Of the last tile along K: what `thread` reads of As and Bs, who wrote each cell of As, Bs and C, the thread's
-    number, and what each cell of As and Bs holds, as (matrix, row, column); from a traced run.
-
-    `at`: the block's y and x, and the tile's number along K. The run has as many of each as it takes.
+    """What `thread` reads of As and Bs, {array: {cell: who stored there, and what}} of a tile along K, and the thread's
+    number; from a traced run. `at`: the block's y and x, and the tile's number, after which the run has one more.
     """
-    sides = rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
-    run = trace(k, *((n + 1) * side for n, side in zip(at, sides, strict=True)))
+    rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
+    (y, x, tile), tiles = at, at[2] + 2
+    run = trace(k, (y + 1) * rows, (x + 1) * columns, tiles * depth)
     if not {"As", "Bs"} <= set(run.shapes):
         raise ValueError(f"{k} has no tiles As and Bs to read from; take a step that stages both, such as tiled.")
     refuse_outside("thread's x", thread[0], k.block[0], "threads along x")
     refuse_outside("thread's y", thread[1], k.block[1], "threads along y")
     number = thread[1] * k.block[0] + thread[0]
-    y, x, _ = at
     mine = run.where(block=(x, y, 0))
-    writers, holds = stored(mine, run.shapes)
-    writers["C"] = {(row - y * rows, col - x * columns): writer for (row, col), writer in writers["C"].items()}
+    stored = {
+        name: {cell: stores[(tile + 1) * len(stores) // tiles - 1] for cell, stores in by.items()}
+        for name, by in stores_of(mine, run.shapes).items()
+    }
+    stored["C"] = {(row - y * rows, col - x * columns): store for (row, col), store in stored["C"].items()}
     reads = mine[(mine["thread"] == number) & ~mine["writes"]]
     read = {name: set(cells(reads[reads["array"] == name], run.shapes[name][-1])) for name in ("As", "Bs")}
-    rows_owned = {row for (row, _), writer in writers["C"].items() if writer == number}
+    rows_owned = {row for (row, _), (writer, _) in stored["C"].items() if writer == number}
     if run.shapes["As"] != (rows, depth) and {row for row, _ in read["As"]} != rows_owned:  # transposed: as it is in A
         read["As"] = {cell[::-1] for cell in read["As"]}
-        for found in (writers, holds):
-            found["As"] = {cell[::-1]: value for cell, value in found["As"].items()}
-    return read, writers, number, holds
+        stored["As"] = {cell[::-1]: store for cell, store in stored["As"].items()}
+    return read, stored, number
 
 
-def stored(accesses, shapes):
-    """{array: {cell: who stored there last}} and {array: {cell: what it has then, as (matrix, row, column), or None}}.
+def stores_of(accesses, shapes):
+    """{array: {cell: [who stores there, and what: a number's (matrix, row, column), or None]}}.
 
-    A store has the first number that its thread has loaded and not stored yet, of its own matrix if there is one.
+    It is the first that the thread has loaded and not stored yet, of the array's own matrix if there is one.
     """
-    writers, holds, loaded = defaultdict(dict), defaultdict(dict), defaultdict(list)
+    stores, loaded = {name: defaultdict(list) for name in shapes}, defaultdict(list)
     for one in accesses:
         thread, array = one["thread"].item(), str(one["array"])
         place = divmod(one["index"].item(), shapes[array][-1])
         if one["writes"]:
             fitting = [number for number in loaded[thread] if number[0] == array[0]] or loaded[thread]
-            writers[array][place], holds[array][place] = thread, fitting[0] if fitting else None
+            stores[array][place].append((thread, fitting[0] if fitting else None))
             if fitting:
                 loaded[thread].remove(fitting[0])
         elif one["memory"] == "global":
             loaded[thread].append((array, *place))
-    return writers, holds
+    return stores
 
 
 def draw_tiles(k, thread, when, coloured, labels=None, told=""):

@@ -218,7 +218,10 @@ def test_only_the_wrong_cells_of_a_staged_tile_are_red(drawn):
     assert text.endswith("12 of 16 cells of As wrong: As[0, 1] holds A[8, 4];\nthe products need A[8, 5].")
 
 
-@pytest.mark.parametrize("step, sizes", [("register_1d", dict(BM=8, BN=4, BK=4, TM=4)), ("vectorized", FOURS)])
+OTHERS = [("register_1d", dict(BM=8, BN=4, BK=4, TM=4)), ("vectorized", FOURS | dict(BN=8, TN=4))]
+
+
+@pytest.mark.parametrize("step, sizes", OTHERS)
 def test_a_tile_that_is_staged_in_other_ways_is_right_too(step, sizes):
     assert "Each cell holds the number that the products need." in pictures.picture_stages(kernel(step, **sizes)).text
 

@@ -1057,8 +1057,8 @@ class Blocks:
         crooked = address & np.uint64(multiple - 1)
         if np.count_nonzero(crooked):
             text = "thread {thread} of block {block} moves {bytes} bytes at no multiple of {multiple}"
-            values = self.place_of(lanes[np.argmax(crooked > 0)]) | {"bytes": op.width, "multiple": multiple}
-            self.launch.find("misaligned", number, text, np.count_nonzero(crooked), values=values)
+            named = self.place_of(lanes[np.argmax(crooked > 0)]) | {"bytes": op.width, "multiple": multiple}
+            self.launch.find("misaligned", number, text, np.count_nonzero(crooked), values=named)
 
     def access(self, op, threads, rounds, space, array, offsets):
         """What threads touch of one array, None for no array, as an `Access`; offsets (n,), from its first byte on."""
@@ -1207,8 +1207,8 @@ class Blocks:
             if into.any():
                 first = np.argmax(into)
                 text = "thread {thread} of block {block} stores to {array}"
-                values = self.place_of(lanes[first]) | {"array": launch.spell(place[first], array_only=True)}
-                launch.find("writes to an input", number, text, np.count_nonzero(into), values=values)
+                named = self.place_of(lanes[first]) | {"array": launch.spell(place[first], array_only=True)}
+                launch.find("writes to an input", number, text, np.count_nonzero(into), values=named)
         if not keep.all():
             place, lanes = place[keep], lanes[keep]
             values = None if values is None else values[keep]

@@ -174,13 +174,15 @@ def test_each_sentence_that_code_says_has_a_chinese_one(path):
 
 
 def test_each_chinese_sentence_is_said_somewhere():
-    nodes = [node for path in PRODUCT for node in ast.walk(ast.parse(path.read_text("utf-8")))]
+    said_by = [*PRODUCT, *sources("ptx_machine")]  # which says what it finds
+    nodes = [node for path in said_by for node in ast.walk(ast.parse(path.read_text("utf-8")))]
     constants = {node.value for node in nodes if isinstance(node, ast.Constant)}
     made = {f"{{number}} {what}" for what in ("step", "steps", "time", "times")}
     made |= {"{asked} gives {given}, and should give {right}, to six digits"}
     # Words of gpu_model's, and of a page's.
     made |= {"registers", "shared memory", "H100 and H200", "issue", "matrix units", "second cache", "lanes"}
     made |= {"no reuse", "read once"}
+    made |= {"only {came} of the {threads} threads of block {block} reach this barrier; {others} wait"}
     lost = set(ENTRIES) - set(language.sentences(ENGLISH)) - constants - made
     assert not lost
 

@@ -250,11 +250,12 @@ class OnPtx(CudaProduct):
             return outside_on_ptx(finding, launched, named)
         if kind == Kind.UNSET and finding.accesses:
             return unset_on_ptx(finding, launched, named)
-        message = re.sub(r" at line \d+ of the PTX( \(line \d+ of the source\))?", "", finding.message)
+        message = finding.sentence.removesuffix(" at {where}") or finding.message
+        message = re.sub(r" at line \d+ of the PTX( \(line \d+ of the source\))?", "", message)
         message = message.partition("; if it only takes long")[0]  # a right kernel of these sizes takes a few seconds
         if kind == Kind.HANG and not named and len(mentions(k, r"^\s*while\b")) == 1:
             named = mentions(k, r"^\s*while\b")  # of a loop that changes nothing LLVM leaves no line
-        return Finding(kind, to_ptx.with_names_of_source(self.compiled, message), named)
+        return Finding(kind, to_ptx.with_names_of_source(self.compiled, message), named, finding.values)
 
     def launched(self, done: ptx_machine.Run) -> Launched:
         """What was launched, by names of k.source where it has them."""

@@ -58,7 +58,8 @@ def located(k: Kernel, found: ptx_machine.Finding) -> Finding:
     lines = (source_line(k, found.source),) if found.source else ()
     if found.kind == Kind.OUT_OF_BOUNDS:
         return outside_on_ptx(found, LAUNCHED, lines)
-    return Finding(Kind(found.kind), LONG if found.kind == Kind.HANG else found.message.partition(" at line")[0], lines)
+    text = LONG if found.kind == Kind.HANG else found.sentence or found.message.partition(" at line")[0]
+    return Finding(Kind(found.kind), text, lines, found.values)
 
 
 def wrong_sums(run: ptx_machine.Run, right: np.ndarray) -> list[Finding]:
@@ -68,7 +69,6 @@ def wrong_sums(run: ptx_machine.Run, right: np.ndarray) -> list[Finding]:
         return [Finding(Kind.NOT_YET, "out[0] is never written.")]
     for at in np.flatnonzero(out != right)[:1]:
         values = {"at": f"{at:,}", "given": f"{out[at]:.4f}", "right": f"{right[at]:.4f}"}
-        return [
-            Finding("wrong number", OTHER, (), values) if stores[at] else Finding(Kind.UNWRITTEN, NEVER, (), values)
-        ]
+        kind, text = ("wrong number", OTHER) if stores[at] else (Kind.UNWRITTEN, NEVER)
+        return [Finding(kind, text, (), values)]
     return []

@@ -56,6 +56,7 @@ STAGES = (
 )
 STAGED_RIGHT = "Each cell holds the number that the products need."
 STAGED_WRONG = "{count} of {all} cells of {name} wrong: {cell} holds {holds};\nthe products need {needed}."
+ELEMENT = "{}[{}, {}]"
 ORDER = (
     "{who}: {barriers} barriers between its accesses; between asking for a tile and storing it, it does {least}. It "
     "waits {times}."
@@ -231,9 +232,9 @@ def picture_stages(k: Kernel, thread: tuple[int, int] = (1, 1)) -> Picture:
         colours[name] = dict.fromkeys(read[name], colour) | dict.fromkeys(wrong, FAULT)
         if wrong:
             cell = min(own[name] & {*wrong} or wrong)
-            holds = element(*held[cell]) if held.get(cell) else ("no number of A or B", {})
-            values = {"count": len(wrong), "all": high * wide, "name": name, "cell": element(name, *cell)}
-            told.append((STAGED_WRONG, values | {"holds": holds, "needed": element(*needed[cell])}))
+            holds = ELEMENT.format(*held[cell]) if held.get(cell) else ("no number of A or B", {})
+            values = {"holds": holds, "needed": ELEMENT.format(*needed[cell]), "cell": ELEMENT.format(name, *cell)}
+            told.append((STAGED_WRONG, values | {"name": name, "count": len(wrong), "all": len(needed)}))
     when = "k0 = {depth}; in each cell: y,x of who wrote it", {"depth": depth}
     below = "\n".join(label(sentence, **values) for sentence, values in told)
     figure, axes = draw_tiles(k, thread, when, colours, labels, below)
@@ -244,11 +245,6 @@ def picture_stages(k: Kernel, thread: tuple[int, int] = (1, 1)) -> Picture:
     texts = [said(STAGES, owner=owner(k, thread, len(own["C"])), **values)]
     texts += [said(sentence, **values) for sentence, values in told or [(STAGED_RIGHT, {})]]
     return Picture(figure, " ".join(texts))
-
-
-def element(array, row, column):
-    """The name of an element, such as As[1, 2]."""
-    return f"{array}[{row}, {column}]"
 
 
 def tiles_of(k, thread, at=(0, 0, 0)):

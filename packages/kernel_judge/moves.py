@@ -30,6 +30,8 @@ def judge(product: Product, shapes: list[Shape] | None = None) -> Report:
         small = watched(product.tile)
         multiplied = product.natively([small, [*MULTIPLIED]] if shapes is None else [shapes])
         findings, tried, notes = multiplied.findings, tried + multiplied.shapes, (*notes, *multiplied.notes)
+    if findings and findings[0].kind == Kind.NOT_COMPILED:
+        notes = ()  # nothing was looked for at all
     return Report(product.name, tuple(findings), product.source, largest(tried), notes, product.inputs)
 
 

@@ -304,10 +304,13 @@ class Launch:
             came = sum(np.count_nonzero(some.waits_for_blocks()) for some in waiting)
             for some in waiting:
                 for number, lanes in some.aside.items():
-                    kind, text = "hang", f"{some.who(lanes[0])} goes round here for ever: nothing changes any more"
                     if some.of_grid_sync(number):
-                        kind, text = "divergent barrier", f"only {came} of the {self.blocks.size} blocks come here"
-                    self.find(kind, number, text, lanes.size)
+                        values = {"came": int(came), "blocks": self.blocks.size}
+                        text = "only {came} of the {blocks} blocks come here"
+                        self.find("divergent barrier", number, text, lanes.size, values=values)
+                        continue
+                    text = "thread {thread} of block {block} goes round here for ever: nothing changes any more"
+                    self.find("hang", number, text, lanes.size, values=some.place_of(lanes[0]))
         return self.result()
 
     def go_on(self, waiting, last):
@@ -322,8 +325,10 @@ class Launch:
 
     def over(self, number):
         """Whether there is no time left; found at that instruction."""
+        values = {}
         if self.limit is not None and self.spent >= self.limit:
-            kind, text = "hang", f"it still ran after {self.spent:,} instructions; limit={self.limit} allows no more"
+            kind, text = "hang", "it still ran after {spent} instructions; limit={limit} allows no more"
+            values = {"spent": f"{self.spent:,}", "limit": self.limit}
         elif self.work >= self.most:
             kind = "out of time"
             text = (
@@ -342,7 +347,8 @@ class Launch:
         else:
             return False
         lines = (n for n in range(number, -1, -1) if self.program.operations[n].instruction.source)
-        self.find(kind, next(lines, number), text)  # a compiler's own instructions have no line: the one before has
+        # A compiler's own instructions have no line: the one before has.
+        self.find(kind, next(lines, number), text, values=values)
         return True
 
     def tick(self, number):
@@ -351,11 +357,14 @@ class Launch:
         self.now += 1
         return self.now
 
-    def find(self, kind, number, text, many=1, other=None, **seen):
+    def find(self, kind, number, text, many=1, other=None, values=None, **seen):
         """Note something wrong; of each kind and instruction the first, and how many; `other`: an instruction.
 
-        seen: what else a `Finding` of it has
+        values  of the places of `text`, where it has some
+        seen    what else a `Finding` of it has
         """
+        if values:
+            text, seen = text.format(**values), {"sentence": text, "values": values, **seen}
         self.found.setdefault((kind, number), [text, 0, other, seen])[1] += int(many)
 
     def count(self, op, number, space, address, slots, warps):
@@ -386,8 +395,12 @@ class Launch:
 
     def spell_thread(self, thread):
         """A thread and its block in words, by its number among all."""
+        return "thread {thread} of block {block}".format(**self.place_of(thread))
+
+    def place_of(self, thread):
+        """The places of a thread and of its block, by its number among all."""
         block, thread = divmod(thread, self.slots)
-        return f"thread {spelled(thread, self.block)} of block {spelled(block, self.grid)}"
+        return {"thread": spelled(thread, self.block), "block": spelled(block, self.grid)}
 
     def spell_line(self, number):
         """Where an instruction stands, in words."""

@@ -337,7 +337,8 @@ class Blocks:
         """`trap`: a thread gives up."""
         gone = self.guarded(op, lanes)
         if gone.size:
-            self.launch.find("error", number, f"{self.who(gone[0])} gives up", gone.size)
+            text = "thread {thread} of block {block} gives up"
+            self.launch.find("error", number, text, gone.size, values=self.place_of(gone[0]))
         return self.leave(op, number, lanes)
 
     def wait(self, op, number, lanes):
@@ -444,8 +445,8 @@ class Blocks:
             if self.meeting:
                 number = min(self.meeting)
                 lanes = self.meeting.pop(number)
-                text = f"{self.who(lanes[0])} waits here for threads of its warp that do not come"
-                self.launch.find("divergent barrier", number, text, lanes.size)
+                text = "thread {thread} of block {block} waits here for threads of its warp that do not come"
+                self.launch.find("divergent barrier", number, text, lanes.size, values=self.place_of(lanes[0]))
                 self.arrive(self.ready, number + 1, lanes)
                 return True
             if (waits := self.waits_for_blocks()).any():  # its barrier is of `grid.sync()`, and nobody is missing there
@@ -502,14 +503,14 @@ class Blocks:
             if not short.size:
                 continue
             block = short[0]
-            elsewhere = [
-                f"{other[block]} wait at {self.launch.spell_line(at)}"
-                for at, other in here.items()
-                if at != number and other[block]
-            ]
-            name = f"block {self.spell_block(block)}"
-            text = f"only {many[block]} of the {wanted[block]} threads of {name} reach this barrier"
-            self.launch.find("divergent barrier", number, "; ".join([text, *elsewhere]), short.size)
+            text = "only {came} of the {threads} threads of block {block} reach this barrier"
+            values = {"came": int(many[block]), "threads": int(wanted[block]), "block": self.spell_block(block)}
+            for at, others in here.items():
+                if at != number and others[block]:
+                    text = f"{text}; {{others}} wait at {{where}}"
+                    values |= {"others": int(others[block]), "where": self.launch.spell_line(at)}
+                    break
+            self.launch.find("divergent barrier", number, text, short.size, values=values)
             return
 
     # ---------------------------------------------------------------- calls, clocks
@@ -1055,8 +1056,9 @@ class Blocks:
         multiple = op.width & -op.width  # a copy may read any number of bytes
         crooked = address & np.uint64(multiple - 1)
         if np.count_nonzero(crooked):
-            text = f"{self.who(lanes[np.argmax(crooked > 0)])} moves {op.width} bytes at no multiple of {multiple}"
-            self.launch.find("misaligned", number, text, np.count_nonzero(crooked))
+            text = "thread {thread} of block {block} moves {bytes} bytes at no multiple of {multiple}"
+            named = self.place_of(lanes[np.argmax(crooked > 0)]) | {"bytes": op.width, "multiple": multiple}
+            self.launch.find("misaligned", number, text, np.count_nonzero(crooked), values=named)
 
     def access(self, op, threads, rounds, space, array, offsets):
         """What threads touch of one array, None for no array, as an `Access`; offsets (n,), from its first byte on."""
@@ -1204,8 +1206,9 @@ class Blocks:
             into = ~keep if inside is None else ~keep & inside
             if into.any():
                 first = np.argmax(into)
-                text = f"{self.who(lanes[first])} stores to {launch.spell(place[first], array_only=True)}"
-                launch.find("writes to an input", number, text, np.count_nonzero(into))
+                text = "thread {thread} of block {block} stores to {array}"
+                named = self.place_of(lanes[first]) | {"array": launch.spell(place[first], array_only=True)}
+                launch.find("writes to an input", number, text, np.count_nonzero(into), values=named)
         if not keep.all():
             place, lanes = place[keep], lanes[keep]
             values = None if values is None else values[keep]
@@ -1223,6 +1226,10 @@ class Blocks:
             self.find_race(op, number, lanes[row // units.shape[1]], "global", place, by[row], np.count_nonzero(race))
 
     # ---------------------------------------------------------------- words for findings
+
+    def place_of(self, lane):
+        """The places of a lane's thread and of its block."""
+        return self.launch.place_of(int(self.threads[lane]))
 
     def who(self, lane):
         """A lane's thread and block, in words."""

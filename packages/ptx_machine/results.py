@@ -31,6 +31,8 @@ class Finding:
     accesses  tuple of `Access`: of a race the later and the earlier one, of a thread each; of what is out of bounds
               that of all threads that went there together; of what is uninitialised that of the thread; else ()
     several  of a race: whether more threads than that one did the earlier access
+    sentence, values  what `message` was made from, for who says it in another language: a sentence with {places}, and
+              {name: what stands there}; "" and {} where it was made from other parts
     """
 
     kind: str
@@ -43,6 +45,8 @@ class Finding:
     times: int = field(default=1, kw_only=True)
     accesses: tuple = field(default=(), kw_only=True, compare=False, repr=False)
     several: bool = field(default=False, kw_only=True)
+    sentence: str = field(default="", kw_only=True, compare=False, repr=False)
+    values: dict = field(default_factory=dict, kw_only=True, compare=False, repr=False)
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,11 @@ def test_a_work_item_that_leaves_before_a_barrier_is_named():
     assert check(build("OpenCL", "tiled", leaves), SHAPES).findings[0].kind == "divergent barrier"
 
 
+def test_of_a_kernel_that_does_not_compile_nothing_else_is_said():
+    report = check(build("OpenCL", "naive", opencl_kernel("naive").source.replace("acc +=", "ack +=")))
+    assert [finding.kind for finding in report.findings] == ["does not compile"] and not report.notes
+
+
 @pytest.mark.parametrize(
     "function, kind",
     [

@@ -7,6 +7,7 @@ from helpers import check, cuda_kernel, ladder
 from helpers.checking.cuda import CudaProduct, watch_there
 from helpers.launch import CudaKernel
 from helpers.sandbox import in_child
+from kernel_judge.words import CHINESE, spelled
 
 HEAD = "from numba import cuda, float32, int32\nimport math\nimport numpy as np\n\n"
 START = "@cuda.jit{options}\ndef product(A, B, C):\n    row, col = cuda.grid(2)\n"
@@ -51,6 +52,7 @@ def judged(source, like="naive", shapes=SHAPES):
     if report:
         return True, "", "", []
     first, lines = report.findings[0], source.splitlines()
+    assert spelled(CHINESE, first.key, first.values) != first.message, "this is said in English only"
     return False, first.kind, first.message, [lines[line - 1].strip() for line in first.lines]
 
 

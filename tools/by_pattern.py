@@ -15,17 +15,6 @@ CODE = re.compile(r"\s+\d+ \| ")  # begins a line of a kernel
 LONGEST = 2000  # signs of a line: an error may quote a learner's whole array
 NUMBERS = "time", "share", "used", "all", "rate"
 LISTS = "bars", "units", "pairs", "lines", "dots", "used", "sectors", "owns", "held", "both", "found", "what", "text"
-# What code puts together from parts without words of their own: English, Chinese.
-TOGETHER = {
-    "{unit} {time} ms, {share}%": "{unit} {time} ms，{share}%",
-    "{unit} {time} ms, {share}%: {reasons}": "{unit} {time} ms，{share}%：{reasons}",
-    "{unit} {time} ms, {share}% then {more}": "{unit} {time} ms，{share}%，然后{more}",
-    "{unit} {time} ms, {share}%: {reasons} then {more}": "{unit} {time} ms，{share}%：{reasons}，然后{more}",
-    "{time} ms of {what}": "{what} {time} ms",
-    "{time} ms of {what} then {more}": "{what} {time} ms，然后{more}",
-    "{share}% {what}": "{share}% {what}",
-    "{kernel}, block (0, 0), {size}": "{kernel}，线程块 (0, 0)，{size}",
-}
 
 
 def in_chinese(text: str) -> str:
@@ -81,7 +70,7 @@ def catalogue() -> list[tuple[re.Pattern, str, bool]]:
 
     First those that begin with words, and with most.
     """
-    english, pairs = language.sentences(ENGLISH), dict(TOGETHER)
+    english, pairs = language.sentences(ENGLISH), {}
     for key, chinese in language.sentences(CHINESE).items():
         if re.search("[A-Za-z]", PLACE.sub("", english.get(key, key))):
             pairs[english.get(key, key)] = chinese

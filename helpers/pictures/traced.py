@@ -10,7 +10,7 @@ from ptx_machine import SECTOR, WARP
 
 from .. import ladder
 from ..instruments import cells, trace
-from ..language import said
+from ..language import said, wrapped
 from ..launch import Kernel
 from .drawing import (
     A_COLOUR,
@@ -55,7 +55,7 @@ STAGES = (
     "which others staged, too."
 )
 STAGED_RIGHT = "Each cell holds the number that the products need."
-STAGED_WRONG = "{count} of {all} cells of {name} wrong: {cell} holds {holds};\nthe products need {needed}."
+STAGED_WRONG = "{count} of {all} cells of {name} wrong: {cell} holds {holds}; the products need {needed}."
 ELEMENT = "{}[{}, {}]"
 ORDER = (
     "{who}: {barriers} barriers between its accesses; between asking for a tile and storing it, it does {least}. It "
@@ -236,7 +236,7 @@ def picture_stages(k: Kernel, thread: tuple[int, int] = (1, 1)) -> Picture:
             values = {"holds": holds, "needed": ELEMENT.format(*needed[cell]), "cell": ELEMENT.format(name, *cell)}
             told.append((STAGED_WRONG, values | {"name": name, "count": len(wrong), "all": len(needed)}))
     when = "k0 = {depth}; in each cell: y,x of who wrote it", {"depth": depth}
-    below = "\n".join(label(sentence, **values) for sentence, values in told)
+    below = "\n".join(wrapped(label(sentence, **values), 60) for sentence, values in told)
     figure, axes = draw_tiles(k, thread, when, colours, labels, below)
     for name in ("As", "Bs"):
         for cell in own[name]:

@@ -204,8 +204,8 @@ def test_wrong_cells_of_a_staged_tile_are_red_and_one_is_told(drawn, what):
     text = pictures.picture_stages(k, thread=(2, 1)).text
     a, b, _ = drawn[0].axes
     assert cells(a) == cells(b) == matrix(4, 4, dict.fromkeys(itertools.product(range(4), repeat=2), RED))
-    assert f"16 of 16 cells of As wrong: As[1, 2] holds {in_As};\nthe products need A[9, 6]." in text
-    assert f"16 of 16 cells of Bs wrong: Bs[1, 2] holds {in_Bs};\nthe products need B[5, 14]." in text
+    assert f"16 of 16 cells of As wrong: As[1, 2] holds {in_As}; the products need A[9, 6]." in text
+    assert f"16 of 16 cells of Bs wrong: Bs[1, 2] holds {in_Bs}; the products need B[5, 14]." in text
 
 
 def test_only_the_wrong_cells_of_a_staged_tile_are_red(drawn):
@@ -215,7 +215,7 @@ def test_only_the_wrong_cells_of_a_staged_tile_are_red(drawn):
     a, b, _ = drawn[0].axes
     wrong = {(y, x): RED for y, x in itertools.permutations(range(4), 2)}
     assert cells(a) == matrix(4, 4, {(1, 1): A} | wrong) and cells(b) == matrix(4, 4, {(k, 1): B for k in range(4)})
-    assert text.endswith("12 of 16 cells of As wrong: As[0, 1] holds A[8, 4];\nthe products need A[8, 5].")
+    assert text.endswith("12 of 16 cells of As wrong: As[0, 1] holds A[8, 4]; the products need A[8, 5].")
 
 
 OTHERS = [("register_1d", dict(BM=8, BN=4, BK=4, TM=4)), ("vectorized", FOURS | dict(BN=8, TN=4))]

@@ -250,56 +250,36 @@ def picture_landscape(rates: dict, x: str, y: str) -> Picture:
 
 @look
 def roofline(limits: Limits, points: tuple | list = ()) -> Picture:
-    """The roofline of a device. `points`: (label, flop per byte, GFLOP/s or None) a kernel; None draws its ceiling.
+    """The roofline of a device, with what a kernel could reach. `points`: (label, flop per byte) a kernel.
 
-    Raises ValueError for an intensity or a rate that is not above 0, since the scales are logarithmic.
+    Raises ValueError for an intensity that is not above 0, since the scales are logarithmic.
     """
-    for name, intensity, rate in points:
-        if not intensity > 0 or not (rate is None or rate > 0):
-            raise ValueError(
-                f"{name}: {intensity!r} flop per byte and {rate!r} GFLOP/s have no place on logarithmic scales; give "
-                f"numbers above 0, and None for a rate that was not measured."
-            )
-    x = np.geomspace(0.05, 1000, 200)
+    for name, intensity in points:
+        if not intensity > 0:
+            raise ValueError(f"{name}: {intensity!r} flop per byte has no place on a log scale; give one above 0.")
+    x = np.geomspace(0.05, 100_000, 200)  # wide enough for a name on the right of 1000
     roof = np.minimum(limits.flops_per_s, x * limits.bytes_per_s) / 1e9
     figure = Figure(figsize=(8, 4.6))
     ax = figure.add_axes((0.1, 0.14, 0.86, 0.76))
     ax.loglog(x, roof, color=INK, linewidth=2)
     ax.fill_between(x, roof, roof.min() / 1000, color=PAPER)
     ax.axvline(limits.ridge, color=GRID, linewidth=1, linestyle="--")
-    dots = [(x, rate or min(limits.flops_per_s, x * limits.bytes_per_s) / 1e9) for _, x, rate in points]
-    for (at, height), (_, _, rate) in zip(dots, points, strict=True):
-        ax.plot(at, height, "o", color=OURS["CUDA"], markersize=9, markerfacecolor=OURS["CUDA"] if rate else "white")
     slope, top = limits.bytes_per_s / 1e9, limits.flops_per_s / 1e9
+    for name, intensity in points:
+        dot = intensity, min(top, intensity * slope)
+        ax.plot(*dot, "o", color=OURS["CUDA"], markersize=9, markerfacecolor="white")
+        ax.annotate(label(name), dot, xytext=(7, -14), textcoords="offset points", va="center")  # below the roof
     ax.text(0.06, roof.min() / 2, label("the slope: {rate} GB/s", rate=f"{slope:.0f}"))  # dots lie higher
-    ax.text(990, 1.3 * top, label("the roof: {rate} GFLOP/s", rate=f"{top:.0f}"), ha="right")
-    ax.set_ylim(min([roof.min(), *(rate for *_, rate in points if rate)]) / 3, roof.max() * 2.4)
-    ax.set_xlim(0.05, 1000)  # wide enough for a name on the left of 0.25
-    name_dots(ax, [label(name) for name, *_ in points], dots, list(zip(x, roof, strict=True)))
+    ax.text(x[-1], 1.3 * top, label("the roof: {rate} GFLOP/s", rate=f"{top:.0f}"), ha="right")
+    ax.set(xlim=(x[0], x[-1]), ylim=(roof.min() / 3, roof.max() * 2.4))
     plain_ticks(ax.xaxis, ax.yaxis)
     ax.set(xlabel=label("arithmetic intensity, flop per byte"), ylabel="GFLOP/s")
     ax.set_title(label("Roofline of {device}, measured", device=limits.device), loc="left")
     rises = "Roofline: the rate rises with arithmetic intensity until {ridge} flop per byte, then is flat."
     dot = "{name} at {intensity} flop per byte"
-    named = [(dot, {"name": (name, {}), "intensity": f"{intensity:.3g}"}) for name, intensity, _ in points]
+    named = [(dot, {"name": (name, {}), "intensity": f"{intensity:.3g}"}) for name, intensity in points]
     text = said(rises, ridge=f"{limits.ridge:.2g}")
     return Picture(figure, f"{text} {said('{dots}', dots=listed(named))}".strip())
-
-
-def name_dots(ax, labels: list[str], dots: list[tuple], line: list[tuple]) -> None:
-    """Write each label beside its dot, (x, y), inside the axes, on its own height first, where it covers least."""
-    taken = [ax.transData.transform(point) for point in [*line, *dots]]  # in pixels
-    for name, dot in zip(labels, dots, strict=True):
-        text = ax.annotate(name, dot, xytext=(0, 0), textcoords="offset points", va="center")
-        covers = {}
-        for side in ((9, 0), (-9, 0), (7, -14), (-7, -14), (7, 14), (-7, 14)):  # in points, across and up
-            text.set(position=side, ha="left" if side[0] > 0 else "right")
-            box = text.get_window_extent()
-            covers[side] = box.x1 > ax.bbox.x1, box.padded(5).count_contains(taken)
-        side = min(covers, key=covers.get)  # of those that cover as little, the first
-        text.set(position=side, ha="left" if side[0] > 0 else "right")
-        box = text.get_window_extent()
-        taken += [(x, y) for x in np.linspace(box.x0, box.x1, 20) for y in (box.y0, (box.y0 + box.y1) / 2, box.y1)]
 
 
 @look

@@ -293,38 +293,25 @@ LIMITS = Limits("a device", 500e9, 100e9)  # the ridge is at 5 flop per byte
 
 
 def test_the_roof_rises_to_the_ridge_and_is_flat_from_there(drawn):
-    points = [("slow", 0.25, 3.0), ("unmeasured", 2.0, None), ("fast", 10.0, 400.0), ("faster", 100.0, 450.0)]
+    points = [("slow", 0.25), ("fast", 10.0)]
     text = pictures.roofline(LIMITS, points).text
     (ax,) = drawn[0].axes
     roof, ridge, *dots = ax.lines
     xs, ys = roof.get_data()
     assert len(xs) >= 100 and np.allclose(ys, [min(500, 100 * x) for x in xs])  # GFLOP/s
     assert list(ridge.get_xdata()) == [5, 5]
-    assert [(float(d.get_xdata()[0]), float(d.get_ydata()[0]), to_hex(d.get_markerfacecolor())) for d in dots] == [
-        (0.25, 3.0, CUDA),
-        (2.0, 200.0, "#ffffff"),  # hollow, on the slope: what it could reach
-        (10.0, 400.0, CUDA),
-        (100.0, 450.0, CUDA),
-    ]
+    assert [(float(d.get_xdata()[0]), float(d.get_ydata()[0])) for d in dots] == [(0.25, 25), (10, 500)]
     named = {t.get_text(): t.xy for t in ax.texts if hasattr(t, "xy")}
-    assert named == {"slow": (0.25, 3), "unmeasured": (2, 200), "fast": (10, 400), "faster": (100, 450)}
+    assert named == {"slow": (0.25, 25), "fast": (10, 500)}
     assert {t.get_text() for t in ax.texts} - set(named) == {"the slope: 100 GB/s", "the roof: 500 GFLOP/s"}
-    assert (ax.get_xscale(), ax.get_yscale(), ax.get_xlim()) == ("log", "log", (0.05, 1000))
-    assert ax.get_ylim() == (pytest.approx(1.0), pytest.approx(1200))  # a third of the least, 2.4 times the roof
-    assert "until 5 flop per byte" in text and "slow at 0.25 flop per byte; unmeasured at 2" in text
+    assert (ax.get_xscale(), ax.get_yscale(), ax.get_xlim()) == ("log", "log", (0.05, 100_000))
+    assert ax.get_ylim() == (pytest.approx(5 / 3), pytest.approx(1200))  # a third of the least, 2.4 times the roof
+    assert "until 5 flop per byte" in text and "slow at 0.25 flop per byte; fast at 10" in text
 
 
-@pytest.mark.parametrize(
-    "points",
-    [
-        [("naive", 0.25, 18.9), ("coalesced", 0.25, 21.0), ("first", 31, 96.0), ("second", 31, 133.0)],
-        [("second", 31, 133.0), ("first", 31, 96.0), ("packed", 9, 204.0)],
-        [("worst way", 0.25, None), ("best way", 85.0, None)],
-        [("a kernel with a long name", 400.0, 204.0), ("a block above it", 400.0, 330.0), ("naive", 0.25, 18.9)],
-    ],
-)
-def test_a_name_is_nearest_to_its_own_dot_and_covers_nothing(drawn, points):
-    pictures.roofline(LIMITS, points)
+@pytest.mark.parametrize("n", [8, 64, 512, 4096])  # as on page 01
+def test_a_name_is_nearest_to_its_own_dot_and_covers_nothing(drawn, n):
+    pictures.roofline(LIMITS, [("no reuse", 0.25), (f"moved once, n = {n}", n / 6)])
     (ax,) = drawn[0].axes
     canvas = FigureCanvasAgg(drawn[0])
     canvas.draw()
@@ -339,8 +326,6 @@ def test_a_name_is_nearest_to_its_own_dot_and_covers_nothing(drawn, points):
         assert not box.count_overlaps([other for at, other in boxes.items() if at != name])
         away = {at: np.hypot(*(dot - np.clip(dot, box.min, box.max))) for at, dot in dots.items()}
         assert min(away, key=away.get) == name
-        middle = (box.y0 + box.y1 - 2 * dots[name][1]) / 2 * 72 / drawn[0].dpi
-        assert min(abs(middle - up) for up in (-14, 0, 14)) < 1  # on its dot's own height, or one line from it
 
 
 def test_the_blocks_of_a_multiprocessor_fill_its_resources(drawn):
@@ -401,8 +386,7 @@ def test_the_instructions_for_a_multiply_add_stand_end_to_end_by_what_they_are_f
         (lambda: pictures.growth_chart([board(8, RATES)]), "two square sizes at least"),
         (lambda: pictures.growth_chart([board(8, {("CUDA", "tiled"): 1.0}), board(16, RATES)]), "at two square sizes"),
         (lambda: pictures.picture_landscape({(1, 2): None}, "x", "y"), "needs a rate at one place at least"),
-        (lambda: pictures.roofline(LIMITS, [("a", 0, 3.0)]), "a: 0 flop per byte and 3.0 GFLOP/s have no place"),
-        (lambda: pictures.roofline(LIMITS, [("a", 1, -3.0)]), "give numbers above 0, and None for a rate"),
+        (lambda: pictures.roofline(LIMITS, [("a", 0)]), "a: 0 flop per byte has no place on a log scale"),
     ],
 )
 def test_what_cannot_be_drawn_is_named(drawn, draw, says):

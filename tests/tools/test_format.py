@@ -20,7 +20,7 @@ import sizes
 # The cell then needs the tag nbval-ignore-output, and only then.
 MACHINE_NAMES = {
     "measure", "board", "measure_ladder", "compare", "tune", "survey", "scoreboard", "recorded",
-    "scoreboard_chart", "growth_chart", "landscape", "launch", "numpy_blas", "ladder_chart", "ladder_roofline",
+    "scoreboard_chart", "growth_chart", "landscape", "launch", "numpy_blas", "ladder_chart",
     "roofline", "machine_limits", "dashboard_link", "this_machine", "doctor", "devices", "cuda_device",
     "opencl_device", "perf_counter", "time", "timeit", "seconds", "gflops", "spread", "device", "parameters",
 }  # fmt: skip

@@ -4,9 +4,11 @@ import pytest
 from numba import cuda, float32
 
 from helpers import check, cuda_kernel, ladder
+from helpers.checking import in_time
 from helpers.checking.cuda import CudaProduct, watch_there
 from helpers.launch import CudaKernel
 from helpers.sandbox import in_child
+from kernel_judge import shapes
 from kernel_judge.words import CHINESE, spelled
 
 HEAD = "from numba import cuda, float32, int32\nimport math\nimport numpy as np\n\n"
@@ -194,6 +196,15 @@ def test_what_the_machine_sees_has_the_name_and_the_line_of_the_source(step, sou
     assert not right and kind == wanted, message
     assert line is None or lines[0].startswith(line)
     assert "smem" not in message and "PTX" not in message
+
+
+@pytest.mark.parametrize("work, kinds, largest", [(1, ["too slow"], ()), (500_000, [], (13, 9, 259))])
+def test_a_kernel_that_is_slow_on_the_ptx_machine_is_right_at_the_sizes_that_it_did(monkeypatch, work, kinds, largest):
+    monkeypatch.setattr(CudaKernel, "runs_natively", False)
+    monkeypatch.setattr(in_time, "WORK", work)
+    product = CudaProduct(cuda_kernel(naive(), like="naive", BM=4, BN=4))
+    seen = product.natively([shapes.watched(product.tile), [*shapes.MULTIPLIED]])
+    assert [finding.kind for finding in seen.findings] == kinds and shapes.largest(seen.shapes or [()]) == largest
 
 
 def test_arrays_that_are_aligned_may_come_behind_an_odd_one():

@@ -69,8 +69,8 @@ class Function:
     unoptimised = turned
 
     def of_nan(self) -> Finding:
-        """What NaN in C means that was not there before: it was made, since A and B have guards only on a device."""
-        return Finding(Kind.NOT_A_NUMBER, "not_a_number")
+        """What NaN in C means that was not there before: it was made, or comes from outside the arrays."""
+        return Finding(Kind.NOT_A_NUMBER, "not_a_number_of_a_function")
 
     def failure(self, error: Exception) -> Finding:
         """An exception of `multiply` as a `Finding`."""

@@ -314,11 +314,11 @@ WRONG = {
     },
     "02.3": {
         "no copy back": ({"    cl.enqueue_copy(queue, C, d_C)\n": ""}, "must be copied back"),
-        "one work-group too few": ({"ceil_div(M, 16) * 16": "max(16, M // 16 * 16)"}, "C[256, 0] is the first"),
-        "M and N exchanged": ({"np.int32(M), np.int32(N),": "np.int32(N), np.int32(M),"}, "wrong numbers"),
+        "one work-group too few": ({"ceil_div(M, 16) * 16": "max(16, M // 16 * 16)"}, "C[992, 0] is the first"),
+        "M and N exchanged": ({"np.int32(M), np.int32(N),": "np.int32(N), np.int32(M),"}, "by_hand is wrong"),
         "no whole number of groups": ({"(ceil_div(M, 16) * 16, ceil_div(N, 4) * 4)": "(M, N)"},
             "counts work-items, not groups"),
-        "C.size for nbytes": ({"naive_cl(": "0 and naive_cl(", "C.nbytes": "C.size"}, "its size in bytes is C.nbytes"),
+        "C.size for nbytes": ({"naive_cl(": "0 and naive_cl(", "C.nbytes": "C.size"}, "its size is in bytes, C.nbytes"),
     },
     "03.0": {
         "as it was": ("row, col = cuda.grid(2)", "x and y swapped"),

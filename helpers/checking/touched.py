@@ -108,7 +108,7 @@ def outside(launched, array, shape, numbers, threads, first) -> Drawn:
     does = Finding("", REACHES.get(first.does, "stores"))
     said = Finding("", "reaches", values={"who": in_words(first, f"one_{launched.item}"), "does": does, "where": where})
     red = tuple(n for n in dict.fromkeys(numbers) if not 0 <= n < np.prod(shape or 0))
-    beside = in_words(first, f"drawn_{launched.item}s")
+    beside = in_words(first, f"drawn_{launched.item}s" if launched.block[1] > 1 else "drawn_in_a_row")
     return Drawn((said,), array, shape, red, beside, launched.block, tuple(threads))
 
 

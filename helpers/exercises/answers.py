@@ -40,6 +40,9 @@ def judge_wishes(wishes: dict[str, bool | None]) -> Report:
 
     `wishes`: {what is wished: whether it is met, or None where there is no answer yet}.
     """
+    for wish, met in wishes.items():
+        if np.size(met) != 1:
+            raise ValueError(f"{wish}: the answer has {np.size(met)} numbers; give one True or False, as .all() does.")
     unmet = [Finding("not met", "{wish}", values={"wish": wish}) for wish, met in wishes.items() if SIGNS[met] == "✗"]
     unmet += [Finding("not yet", "{wish}", values={"wish": wish}) for wish, met in wishes.items() if met is None]
     return Wishes("wishes", tuple(unmet), wishes=wishes)

@@ -1,4 +1,4 @@
-"""Page 00: a reader's first kernel, out = x + y, is watched, and the threads that leave its arrays are drawn."""
+"""Page 00: a reader's first kernel, out = a + b, is watched, and the threads that leave its arrays are drawn."""
 
 from collections.abc import Callable
 
@@ -16,17 +16,17 @@ from .answers import Answer
 
 SIZE, BLOCK = 1_000_003, 256  # elements, and threads of a block
 BLOCKS = -(-SIZE // BLOCK)
-EXAMPLE, NAMES = (np.zeros(1, np.float32),) * 3, {4: "x", 11: "y", 18: "out"}  # Numba passes 7 numbers for an array
+EXAMPLE, NAMES = (np.zeros(1, np.float32),) * 3, {4: "a", 11: "b", 18: "out"}  # Numba passes 7 numbers for an array
 LAUNCHED = Launched({name: (name, (SIZE,), FLOAT) for name in NAMES.values()}, (BLOCK, 1), (BLOCKS, 1))
 STEPS = 2_000  # of blocks side by side
 LONG = "a thread still runs after thousands of steps. Each thread has one element, and one addition to do"
-WHOLE = "out[i] is one number, and here a whole array is stored in it. Take element i of x and of y"
+WHOLE = "out[i] is one number, and here a whole array is stored in it. Take element i of a and of b"
 NEVER = "out[{at}] is never written"
-OTHER = "out[{at}] is {given}, and the sum of x and y there is {right}; before the kernel ran it was nan"
+OTHER = "out[{at}] is {given}, and the sum of a and b there is {right}; before the kernel ran it was nan"
 
 
 def check_add(add: Callable) -> Report:
-    """Judge a kernel of (x, y, out), float32, that makes out = x + y. Returns a `Report`, true when right.
+    """Judge a kernel of (a, b, out), float32, that makes out = a + b. Returns a `Report`, true when right.
 
     3,907 blocks of 256 threads run it, watched, on 1,000,003 elements, in a child process.
     """
@@ -44,13 +44,13 @@ def watched(job: Job) -> list[Finding]:
     except Exception as error:  # Numba raises many kinds, each of which is about the kernel
         whole = "setitem(array(float32, 1d, C), int64, array" in str(error)  # Numba has no such store
         return [Finding(Kind.NOT_COMPILED, WHOLE) if whole else refused(k, error)]
-    x, y = (np.random.default_rng(seed).random(SIZE, dtype=np.float32) for seed in (0, 1))
+    a, b = (np.random.default_rng(seed).random(SIZE, dtype=np.float32) for seed in (0, 1))
     args = []
-    for array in (x, y, np.full(SIZE, np.nan, np.float32)):
+    for array in (a, b, np.full(SIZE, np.nan, np.float32)):
         args += [0, 0, SIZE, array.itemsize, array, SIZE, array.itemsize]
     run = device.run(ptx, (BLOCKS,), (BLOCK,), args, names=NAMES, requests=False, limit=STEPS)
     seen = sorted(run.findings, key=lambda one: one.kind != Kind.OUT_OF_BOUNDS)
-    return [located(k, one) for one in seen[:1]] or wrong_sums(run, x + y)
+    return [located(k, one) for one in seen[:1]] or wrong_sums(run, a + b)
 
 
 def located(k: Kernel, found: ptx_machine.Finding) -> Finding:

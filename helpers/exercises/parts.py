@@ -43,8 +43,8 @@ def refuse_commas(text: str) -> None:
     for number, line in enumerate(text.lstrip("\n").splitlines(), 1):
         if found := COMMA.search(line.partition("//")[0]):
             raise KernelError(
-                f"line {number} of your text has {found[0]}. C has no such index: it takes what stands behind the "
-                "comma. Write A[row * L + k] for a matrix, where L is the length of a row, and As[ty][k] for a tile."
+                f"line {number} of your text has {found[0]}. The language C has no such index: it takes what "
+                "stands behind the comma. Write A[row * L + k], where L is the length of a row."
             )
 
 

@@ -31,7 +31,7 @@ class Remedy(NamedTuple):
 REMEDIES = (
     Remedy(
         r"No conversion from .+ to none",
-        "a kernel returns nothing. Store the number in C, and leave out what stands behind `return`",
+        "a kernel returns nothing. Store the number in an array, and leave out what stands behind `return`",
         "return A[0, 0]",
         r"^\s*return\s+\S",
     ),
@@ -88,6 +88,12 @@ REMEDIES = (
         "a kernel cannot make lists while it runs: use cuda.local.array or cuda.shared.array",
         "t = [A[0, 0]]\nt[0] += 1",
         r"= *\[|\(\[",
+    ),
+    Remedy(
+        r"_ol_array_allocate",
+        "a kernel makes no arrays while it runs, as a sum of whole arrays does: write what happens to one element",
+        "C = A[0] + B[0]",
+        r"[-+*/]",
     ),
     Remedy(
         r">>> dot\(array|scipy 0\.16",

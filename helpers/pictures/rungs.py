@@ -16,7 +16,7 @@ RUNGS = {
     "tiled": ("a block shares what it has read", ((0, 1), (0, 1)), ((0, 1), (2, 3)), ((0, 1), (2, 3))),
     "register_1d": ("a thread makes a column", (ALL, [1]), ([1], [2]), (ALL, [2])),
     "register_2d": ("a thread makes a patch", ((1, 2), [1]), ([1], (1, 2)), ((1, 2), (1, 2))),
-    "vectorized": ("four numbers in one load", ([1], ALL), ([1], ALL), ((1, 2), ALL)),
+    "vectorized": ("four numbers in one load", ((1, 2), [1]), ([1], ALL), ((1, 2), ALL)),
     "prefetched": ("the next tile is on its way", ((0, 1), ALL), (ALL, (2, 3)), ((0, 1), (2, 3))),
 }
 

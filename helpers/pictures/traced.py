@@ -1,6 +1,6 @@
 """Who computes what, who reads what: drawn from a traced run of the very kernel."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -35,9 +35,10 @@ from .drawing import (
 
 # What is said to those who cannot see a picture.
 PROGRAM = (
-    "Program ({x}, {y}) owns the {BM} x {BN} tile of C from element ({row}, {col}) on. In round {round} of {rounds} it "
-    "multiplies a {BM} x {BK} tile of A and a {BK} x {BN} tile of B. What lies outside a matrix is masked."
+    "A {BM} x {BN} tile of C, from element ({row}, {col}) on, takes a {BM} x {BK} tile of A and a {BK} x {BN} tile of B, "
+    "from k = {k0} on. What lies outside a matrix counts as 0."
 )
+MEETS = "Element ({row}, {col}) of C stands where row {row} of A meets column {col} of B."
 BY_COLUMN = (
     "C of {shape} under a grid of {grid} blocks of {block} elements. Thread numbers run down a column of C first; "
     "cells marked – lie outside C."
@@ -92,8 +93,8 @@ def picture_program(
         panel(ax, *whole, inside, f"{name} ({rows} x {columns})", colour, masked)
         outline(ax, 0, 0, rows, columns, colour)
         outline(ax, r * high, c * wide, high, wide)
-    values = dict(x=x, y=y, BM=BM, BN=BN, BK=BK, row=y * BM, col=x * BN, round=round, rounds=rounds)
-    return Picture(figure, said(PROGRAM, **values))
+    values = dict(BM=BM, BN=BN, BK=BK, row=y * BM, col=x * BN, k0=round * BK)
+    return Picture(figure, said(MEETS if BM == BN == 1 else PROGRAM, **values))
 
 
 @look
@@ -194,14 +195,13 @@ def picture_share(k: Kernel, thread: tuple[int, int] = (1, 1), step: int = 2) ->
     depth = ladder.STEPS[k.step].tile(k.parameters)[2]
     read, stored, number = tiles_of(k, thread)
     refuse_outside("step", step, depth, "steps over the tile's k")
-    coloured = {
-        "As": {cell: A_COLOUR for cell in read["As"] if cell[1] == step},
-        "Bs": {cell: B_COLOUR for cell in read["Bs"] if cell[0] == step},
-        "C": {cell: C_COLOUR for cell, (writer, _) in stored["C"].items() if writer == number},
-    }
+    As = {cell: times for cell, times in read["As"].items() if cell[1] == step}
+    Bs = {cell: times for cell, times in read["Bs"].items() if cell[0] == step}
+    C = {cell: C_COLOUR for cell, (writer, _) in stored["C"].items() if writer == number}
+    coloured = {"As": dict.fromkeys(As, A_COLOUR), "Bs": dict.fromkeys(Bs, B_COLOUR), "C": C}
     figure, _ = draw_tiles(k, thread, ("at step k = {step}", {"step": step}), coloured)
-    As, Bs, C = (len(coloured[name]) for name in ("As", "Bs", "C"))
-    return Picture(figure, said(SHARE, owner=owner(k, thread, C), As=As, Bs=Bs, reads=As + Bs, products=C))
+    As, Bs = sum(As.values()), sum(Bs.values())
+    return Picture(figure, said(SHARE, owner=owner(k, thread, len(C)), As=As, Bs=Bs, reads=As + Bs, products=len(C)))
 
 
 @look
@@ -248,8 +248,8 @@ def picture_stages(k: Kernel, thread: tuple[int, int] = (1, 1)) -> Picture:
 
 
 def tiles_of(k, thread, at=(0, 0, 0)):
-    """What `thread` reads of As and Bs, {array: {cell: who stored there, and what}} of a tile along K, and the thread's
-    number; from a traced run. `at`: the block's y and x, and the tile's number, after which the run has one more.
+    """How often `thread` reads each cell of As and Bs, {array: {cell: who stored there, and what}} of a tile along K, and
+    the thread's number; from a traced run. `at`: the block's y and x, and the tile's number, after which the run has one more.
     """
     rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
     (y, x, tile), tiles = at, at[2] + 2
@@ -266,12 +266,12 @@ def tiles_of(k, thread, at=(0, 0, 0)):
     }
     stored["C"] = {(row - y * rows, col - x * columns): store for (row, col), store in stored["C"].items()}
     reads = mine[(mine["thread"] == number) & ~mine["writes"]]
-    read = {name: set(cells(reads[reads["array"] == name], run.shapes[name][-1])) for name in ("As", "Bs")}
+    read = {name: Counter(cells(reads[reads["array"] == name], run.shapes[name][-1])) for name in ("As", "Bs")}
     rows_owned = {row for (row, _), (writer, _) in stored["C"].items() if writer == number}
     if run.shapes["As"] != (rows, depth) and {row for row, _ in read["As"]} != rows_owned:  # transposed: as it is in A
-        read["As"] = {cell[::-1] for cell in read["As"]}
+        read["As"] = {cell[::-1]: times for cell, times in read["As"].items()}
         stored["As"] = {cell[::-1]: store for cell, store in stored["As"].items()}
-    return read, stored, number
+    return {name: {cell: n // tiles for cell, n in by.items()} for name, by in read.items()}, stored, number
 
 
 def stores_of(accesses, shapes):

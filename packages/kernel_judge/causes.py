@@ -142,11 +142,16 @@ def holes(product, wrong, right):
 def place(product, launches):
     """Where all that is wrong lies: "last_rows", "rows", "columns", ..., "elements" where in neither of them.
 
-    "The last" ones are the last tile's share, and where it has all there is in each C, that says nothing.
+    "The last" ones are the last tile's share. Where that is all of C, all of it has to be wrong, and of every C it says
+    nothing.
     """
     for axis, name in ((0, "rows"), (1, "columns")):
         begins = [r.C.shape[axis] - (r.C.shape[axis] % product.tile[axis] or 1) for r in launches]
-        if any(begins) and all((np.nonzero(r.wrong)[axis] >= n).all() for r, n in zip(launches, begins, strict=True)):
+        explained = [
+            (np.nonzero(r.wrong)[axis] >= n).all() if n else r.wrong.all()
+            for r, n in zip(launches, begins, strict=True)
+        ]
+        if any(begins) and all(explained):
             return f"last_{name}"
     for axis, name in ((1, "rows"), (0, "columns")):
         if all((r.wrong == r.wrong.all(axis=axis, keepdims=True)).all() for r in launches):

@@ -22,6 +22,14 @@ TURNED = "As[tx, ty] = A[row, k0 + tx] if row < M and k0 + tx < K else float32(0
 WITHIN = "bool((np.abs(C - exact) <= bound(A, B)).all())"
 
 RIGHT = {
+    "00.1": {
+        "its number by hand": {"cuda.grid(1)": "cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x"},
+        "it returns early": {"    if i < out.size:\n        out": "    if i >= out.size:\n        return\n    out"},
+    },
+    "00.2": {
+        "backwards": {"range(A.shape[1])": "range(A.shape[1] - 1, -1, -1)"},
+        "exchanged": {"A[row, k] * B[k, col]": "B[k, col] * A[row, k]"},
+    },
     "01.3": {
         "the first one thrown away": {
             "    submit()\n    wait()\n    times = []": "    times = []",
@@ -287,6 +295,18 @@ for (int row = 0; row < M; row++)
 
 # The first of each is what `make test` tries: the judges' own rules are in tests/exercises.
 WRONG = {
+    "00.1": {
+        "whole arrays": ({"out[i] = a[i] + b[i]": "out = a + b"}, "a kernel makes no arrays while it runs"),
+        "a whole array in an element": ({"a[i] + b[i]": "a + b"}, "out[i] is one number"),
+        "it returns the sum": ({"out[i] = a": "return a"}, "Store the number in an array"),
+        "no guard": ({"    if i < out.size:\n        out": "    out"}, "loads behind the end of a"),
+        "a difference": ({"a[i] + b": "a[i] - b"}, "and the sum of a and b there is"),
+    },
+    "00.2": {
+        "rows of B": ({"B[k, col]": "B[col, k]"}, "loads behind the end of B"),
+        "columns of A": ({"A[row, k]": "A[k, row]"}, "it takes A["),
+        "whole rows": ({"A[row, k] * B[k, col]": "A[row] * B[:, col]"}, "does not compile"),
+    },
     "01.3": {
         "does not wait for the warm-up": ({"    submit()\n    wait()": "    submit()"},
             "✗ It waits"),

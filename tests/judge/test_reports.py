@@ -5,7 +5,6 @@ from kernels import HEAD, UNDER_OCLGRIND, build, cl
 
 from helpers import check
 from helpers.devices import opencl_device
-from helpers.launch import KernelError
 
 TILED = (
     HEAD
@@ -79,7 +78,5 @@ def test_a_tiled_kernel_gets_no_false_cause(old, new, said, not_said):
 def test_a_kernel_in_another_type_is_told_so(total, said):
     source = cl(total=total, before="#pragma OPENCL EXTENSION cl_khr_fp16 : enable\n")
     if "half4" in total and "cl_khr_fp16" not in opencl_device().handle.extensions:  # PoCL's CPU device
-        with pytest.raises(KernelError, match="this device does not compute with half4"):
-            build("OpenCL", "naive", source)
-    else:
-        assert said in repr(check(build("OpenCL", "naive", source)))
+        said = "does not compile: this device does not compute with half4"
+    assert said in repr(check(build("OpenCL", "naive", source)))

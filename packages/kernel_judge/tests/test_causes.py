@@ -253,6 +253,7 @@ def with_holes(rows, columns):
         ([4], [2], [(9, 9, 4)], "part of C, C[0, 2] first"),
         ([8], [], [(9, 3, 4)], "the last rows never stored"),
         ([], [8], [(9, 9, 4), (2, 9, 4)], "the last columns never stored"),
+        ([6, 7, 8], [8], [(5, 9, 4), (9, 1, 4)], "part of C, C[6, 0] first"),  # a single column is not all wrong
     ],
 )
 def test_what_was_never_stored_is_told_by_rows_and_columns(rows, columns, shapes, said):

@@ -44,7 +44,8 @@ def refuse_commas(text: str) -> None:
         if found := COMMA.search(line.partition("//")[0]):
             raise KernelError(
                 f"line {number} of your text has {found[0]}. The language C has no such index: it takes what "
-                "stands behind the comma. Write A[row * L + k], where L is the length of a row."
+                "stands behind the comma. Write A[row * L + k] for a matrix, where L is the length of a row, and "
+                "T[row][k] for an array T that was declared with two sides."
             )
 
 

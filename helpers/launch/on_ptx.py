@@ -8,6 +8,8 @@ import ptx_machine
 from cuda_without_gpu import device, to_ptx
 
 from ..errors import KernelError, in_our_words
+from .cuda_source import at_its_line
+from .numba_internals import plain_function
 
 LONGEST, LARGEST, MOST = 1 << 17, 1 << 22, 1 << 28  # K, M * N and M * N * K that it takes some twenty seconds for
 C_AT = 22  # where a kernel of (A, B, C) takes C's elements
@@ -64,7 +66,7 @@ def ptx_of(function: Callable, level: int = to_ptx.WATCHED, each: bool = False) 
     """PTX of a `@cuda.jit` kernel, or of a plain function, of (A, B, C), float32 and C-contiguous, compiled once.
 
     `level`: WATCHED, which keeps each access of the source to arrays, or COUNTED, as a GPU would get it. `each`: as
-    `to_ptx.text_of` has it. Raises KernelError, in Numba's words, for what does not compile.
+    `to_ptx.text_of` has it. Raises KernelError for what does not compile.
     """
     try:
         with in_our_words():
@@ -72,5 +74,6 @@ def ptx_of(function: Callable, level: int = to_ptx.WATCHED, each: bool = False) 
             return to_ptx.text_of(kernel, level, each=each)
     except KernelError:
         raise
-    except Exception as error:  # Numba raises many kinds; the learner needs its words
-        raise KernelError(f"the kernel does not compile:\n{str(error).strip()}") from None
+    except Exception as error:  # Numba raises many kinds, each of which is about the kernel
+        file = (plain_function(function) or function).__code__.co_filename
+        raise KernelError(f"the kernel does not compile:\n{at_its_line(error, file)}") from None

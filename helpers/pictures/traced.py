@@ -35,8 +35,8 @@ from .drawing import (
 
 # What is said to those who cannot see a picture.
 PROGRAM = (
-    "A {BM} x {BN} tile of C, from element ({row}, {col}) on, takes a {BM} x {BK} tile of A and a {BK} x {BN} tile of B, "
-    "from k = {k0} on. What lies outside a matrix counts as 0."
+    "A {BM} x {BN} tile of C, from element ({row}, {col}) on, takes a {BM} x {BK} tile of A and a {BK} x {BN} tile of "
+    "B, from k = {k0} on. What lies outside a matrix counts as 0."
 )
 MEETS = "Element ({row}, {col}) of C stands where row {row} of A meets column {col} of B."
 BY_COLUMN = (
@@ -248,8 +248,10 @@ def picture_stages(k: Kernel, thread: tuple[int, int] = (1, 1)) -> Picture:
 
 
 def tiles_of(k, thread, at=(0, 0, 0)):
-    """How often `thread` reads each cell of As and Bs, {array: {cell: who stored there, and what}} of a tile along K, and
-    the thread's number; from a traced run. `at`: the block's y and x, and the tile's number, after which the run has one more.
+    """How often `thread` reads each cell of As and Bs, {array: {cell: who stored there, and what}} of a tile along K,
+    and the thread's number; from a traced run.
+
+    `at`: the block's y and x, and the tile's number, after which the run has one more.
     """
     rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
     (y, x, tile), tiles = at, at[2] + 2

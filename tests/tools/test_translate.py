@@ -57,7 +57,7 @@ def test_what_is_not_language_is_the_same_byte_for_byte(path):
 def test_links_of_the_chinese_page_lead_to_files(path):
     cells = notebooks.read(translate.PAGES / path.name).cells
     sources = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-    targets = re.findall(r"\]\(((?!https?:)[^)#\s]+)", re.sub(r"`[^`\n]*`|```.*?```", "", sources, flags=re.DOTALL))
+    targets = re.findall(r"\]\(((?!https?:)[^)#\s]+)", re.sub(r"```.*?```|`[^`\n]*`", "", sources, flags=re.DOTALL))
     assert targets and all((translate.PAGES / target).exists() or target in names() for target in targets), targets
 
 

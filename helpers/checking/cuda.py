@@ -105,12 +105,12 @@ class CudaProduct(KernelProduct):
         there = OnPtx(self.k, to_ptx.COUNTED)
         seen = Seen([], [])
         try:
-            for stage in stages:
-                with in_our_words(), limited():
+            with in_our_words(), limited():
+                for stage in stages:
                     found, shapes, *_ = in_stages(there, [there.affordable(stage, RUN_FOR)])
-                seen = Seen(found, seen.shapes + shapes, (Finding("", "on_the_PTX_machine"),))
-                if found:
-                    break
+                    seen = Seen(found, seen.shapes + shapes, (Finding("", "on_the_PTX_machine"),))
+                    if found:
+                        break
         except OutOfTime as late:  # it is slow, but right at the sizes of the stage before
             return seen if seen.shapes else stopped(late)
         return seen

@@ -4,10 +4,12 @@ import ast
 import copy
 import math
 import re
+from contextlib import suppress
 
 from kernel_judge import Finding, Kind
 
 from .. import ladder
+from ..errors import KernelError
 from ..launch import Kernel
 from ..launch.cuda_source import came_as_text
 from .functions import FunctionProduct
@@ -31,7 +33,12 @@ class KernelProduct(FunctionProduct):
         if not k.own or not taken or (taken < large and not asked_of_launch(k)):
             return []
         sets = [k.parameters | {name: value for name, value in one.items() if name in taken} for one in step.unlike]
-        return [self.at(one) for one in sets if one != k.parameters and step.accepts(one)]
+        found = []
+        for one in sets:
+            if one != k.parameters and step.accepts(one):
+                with suppress(KernelError):  # its builder may refuse other sizes
+                    found.append(self.at(one))
+        return found
 
     def at(self, parameters: dict) -> "KernelProduct":
         """The same source with those parameters."""

@@ -93,6 +93,12 @@ def mine(A, B, C):
 """
 
 
+def test_a_builder_may_refuse_other_sizes():
+    head, rest = cuda_kernel("tiled").source.split("    @cuda.jit\n", 1)
+    refuses = f"{head}    if TILE != 4:\n        raise ValueError('4 only')\n\n    @cuda.jit\n{rest}"
+    assert check(cuda_kernel(refuses, like="tiled", TILE=4))
+
+
 def test_atomic_sums_are_no_race():
     assert check(cuda_kernel(ATOMIC, like="naive", **SMALL["naive"]), [(5, 6, 7), (9, 10, 33)])
 

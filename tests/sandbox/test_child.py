@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from multiprocessing import forkserver
 
 import numpy as np
@@ -167,13 +168,22 @@ except KeyboardInterrupt:
 def test_no_child_outlives_the_process_that_waits_for_it(by):
     code = WAITS.format(here=os.path.dirname(__file__))
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, env=own_path(), text=True) as asker:
-        family = []
-        while not any(psutil.Process(one).ppid() != asker.pid for one in family):  # the server, and its child
-            family = [one.pid for one in psutil.Process(asker.pid).children(recursive=True)]
+        while not grandchildren(asker.pid):  # the server's child
+            pass
+        family = [one.pid for one in psutil.Process(asker.pid).children(recursive=True)]
         asker.send_signal(by)
         assert by == signal.SIGKILL or asker.stdout.readline() == "interrupted\n"
     for pid in family:
         is_gone(pid)
+
+
+def grandchildren(pid):
+    """Processes that its children have started."""
+    found = []
+    for one in psutil.Process(pid).children():
+        with suppress(psutil.NoSuchProcess):  # some live for a moment only
+            found += one.children()
+    return found
 
 
 def own_path():

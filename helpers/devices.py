@@ -28,7 +28,7 @@ from cuda_without_gpu.before_numba import let_numba_load
 
 from . import drivers, files
 from .errors import Told
-from .packages import damaged, repair, version
+from .packages import repair, version
 
 # Ladder parameters are chosen by kind. PoCL loops over the work-items of a group where Intel's CPU
 # compiler packs them into vector lanes, so the two want different shapes.
@@ -416,7 +416,7 @@ SYSTEM_RUNTIME = "sudo apt-get install pocl-opencl-icd"
 def opencl_remedy() -> tuple[str, dict]:
     """What adds an OpenCL CPU runtime on this machine, or mends the one that is there: see `language.spelled`."""
     runtime, shown = drivers.pip_cpu_runtime(), drivers.visible_cpu_runtime()
-    lost = version(drivers.RUNTIME) and (not runtime or damaged(*RUNTIME) or drivers.fault_of(shown or runtime))
+    lost = version(drivers.RUNTIME) and (not runtime or drivers.fault_of(shown or runtime))
     if lost and str(lost).endswith(drivers.BUSY):
         return "Try again.", {}
     if lost:

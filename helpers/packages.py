@@ -1,6 +1,5 @@
-"""What pip has installed, by each package's own record: where its files are, what is damaged, and what mends it."""
+"""What pip has installed, by each package's own record: where its files are, and what mends it."""
 
-import csv
 import importlib.metadata
 import re
 from pathlib import Path
@@ -22,10 +21,9 @@ def installed_files(package: str, pattern: str) -> list[Path]:
 
 
 def repair(*packages: str) -> str:
-    """The pip command that mends packages that do not work: it installs anew what is damaged of all that they need."""
-    broken = damaged(*packages)
-    pins = [f"{package}=={version(package)}" if version(package) else package for package in broken or packages]
-    return " ".join(["pip install --force-reinstall", *["--no-deps"] * bool(broken), *pins])
+    """The pip command that installs those packages, and all that they need, anew."""
+    pins = [f"{package}=={version(package)}" if version(package) else package for package in packages]
+    return f"pip install --force-reinstall {' '.join(pins)}"
 
 
 def remedy_for(problem: str, *packages: str) -> tuple[str, dict]:
@@ -33,28 +31,3 @@ def remedy_for(problem: str, *packages: str) -> tuple[str, dict]:
     if version(packages[0]):
         return "{problem}. To mend it: {command}", {"problem": problem.rstrip("."), "command": repair(*packages)}
     return "{command}", {"command": f"pip install {' '.join(packages)}"}
-
-
-def damaged(*packages: str) -> list[str]:
-    """Of those packages, and of all that they need, those that are missing, or lack a file, or have a damaged one."""
-    return [package for package in needed_by(*packages) if not version(package) or lacks_a_file(package)]
-
-
-def lacks_a_file(package: str) -> bool:
-    """Whether a file of a package is missing, or is not as long as the package's record says."""
-    found = importlib.metadata.distribution(package)
-    for path, _, size in csv.reader((found.read_text("RECORD") or "").splitlines()):
-        place = Path(found.locate_file(path))
-        if size and (not place.is_file() or place.stat().st_size != int(size)):
-            return True
-    return False
-
-
-def needed_by(*packages: str) -> list[str]:
-    """Those packages, and all that they need on any machine, as their records say."""
-    found = list(packages)
-    for package in found:  # which grows meanwhile
-        needs = importlib.metadata.requires(package) or [] if version(package) else []
-        names = [re.match(r"[\w.-]+", need)[0] for need in needs if ";" not in need]
-        found += [name for name in dict.fromkeys(names) if name not in found]
-    return found

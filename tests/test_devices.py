@@ -158,7 +158,6 @@ def test_pips_runtime_is_found_wherever_pip_has_put_it(site_packages, library, t
 def test_what_mends_a_runtime_is_named(monkeypatch, tmp_path):
     monkeypatch.setattr(drivers, "pip_cpu_runtime", lambda: tmp_path / "libintelocl.so")
     monkeypatch.setattr(devices, "repair", lambda *packages: f"mend {' '.join(packages)}")
-    monkeypatch.setattr(devices, "damaged", lambda *packages: [])
     monkeypatch.setattr(devices, "version", lambda package: "1")
     faults = ["it answers with the error -6"]
     monkeypatch.setattr(drivers, "fault_of", lambda library: faults[-1])
@@ -173,8 +172,6 @@ def test_what_mends_a_runtime_is_named(monkeypatch, tmp_path):
     assert "installed but hidden: unset OCL_ICD_VENDORS" in spelled(ENGLISH, *devices.opencl_remedy())
     monkeypatch.setattr(drivers, "visible_cpu_runtime", lambda: tmp_path / "second" / "libintelocl.so")
     assert spelled(ENGLISH, *devices.opencl_remedy()).startswith("pip's CPU runtime fails here. To add another: ")
-    monkeypatch.setattr(devices, "damaged", lambda *packages: ["tbb"])  # what is missed once it compiles
-    assert "To mend" in spelled(ENGLISH, *devices.opencl_remedy())
     monkeypatch.setattr(drivers, "pip_cpu_runtime", lambda: None)
     assert "To mend" in spelled(ENGLISH, *devices.opencl_remedy())
 

@@ -127,27 +127,6 @@ def test_oclgrind_that_is_broken_is_as_if_it_were_missing(monkeypatch):
     assert devices.oclgrind_library.__wrapped__() is None
 
 
-def install(folder, name, text="", needs=""):
-    """Put a package of one file there, with the record that pip writes."""
-    about = folder / f"{name.replace('-', '_')}-1.dist-info"
-    about.mkdir()
-    (folder / f"{name}.so").write_text(text)
-    (about / "METADATA").write_text(f"Name: {name}\nVersion: 1\n" + f"Requires-Dist: {needs}\n" * bool(needs))
-    (about / "RECORD").write_text(f"{name}.so,,{len(text)}\n")
-
-
-def test_the_package_that_lacks_a_file_is_found_by_its_record(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(tmp_path)
-    install(tmp_path, "pretended-top", "code", "pretended-below (==1.*)")
-    install(tmp_path, "pretended-below", "more code", 'pretended-not-here; extra == "test"')
-    whole = "pip install --force-reinstall pretended-top==1"
-    one_file = "pip install --force-reinstall --no-deps pretended-below==1"
-    assert packages.repair("pretended-top") == whole
-    for change in (lambda file: file.write_text("more"), Path.unlink):
-        change(tmp_path / "pretended-below.so")
-        assert packages.repair("pretended-top") == one_file
-
-
 LATE = f"it gives no answer within 120 s; {drivers.BUSY}"
 
 

@@ -41,11 +41,11 @@ PROGRAM = (
 MEETS = "Element ({row}, {col}) of C stands where row {row} of A meets column {col} of B."
 BY_COLUMN = (
     "C of {shape} under a grid of {grid} blocks of {block} elements. Thread numbers run down a column of C first; "
-    "cells marked – lie outside C."
+    "cells marked – were stored by no thread."
 )
 BY_ROW = (
     "C of {shape} under a grid of {grid} blocks of {block} elements. Thread numbers run along a row of C first; cells "
-    "marked – lie outside C."
+    "marked – were stored by no thread."
 )
 ONE_WARP = "One warp of {kernel}, one instruction each, {K} columns of A and {N} of B. {sectors}."
 BANKS = "rows of {width} words: which thread writes to which bank, round by round"

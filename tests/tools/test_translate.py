@@ -230,7 +230,7 @@ def test_a_new_output_needs_the_tool_and_no_translator(page):
 
 PNG, DRAWN = "aGVsbG8=", "d29ybGQ="
 ALT = "C of 6 x 9 under a grid of 2 x 5 blocks of 4 x 2 elements. Thread numbers run along a row of C first; "
-ALT += "cells marked – lie outside C."
+ALT += "cells marked – were stored by no thread."
 FILM = '<figure aria-label="step 1 of 3"><img src="data:image/png;base64,{}" alt="step 2 of 3">of A</figure>'
 
 

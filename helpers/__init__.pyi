@@ -8,7 +8,6 @@ from . import ladder as ladder
 from . import launch as launch
 from . import many as many
 from . import pictures as pictures
-from . import sandbox as sandbox
 from .checking import check as check
 from .clock import compare as compare
 from .clock import machine_limits as machine_limits

@@ -2,20 +2,19 @@
 
 import re
 import traceback
+from functools import partial
 
 import numpy as np
 
 from kernel_judge import Finding, Function, Kind, Seen, Wrong
-from kernel_judge.moves import in_stages
-from kernel_judge.shapes import for_a_function
+from kernel_judge.child import Outcome
 
+from ..child import SECONDS, calls_opencl, in_child, source_line
 from ..errors import KernelError, OutOfTime
 from ..launch import Contestant, NotYet
 from ..launch.contestant import PAST_THE_END
 from ..launch.cuda_source import came_as_text
 from ..launch.kernel import LOST
-from ..sandbox import SECONDS, Job, calls_opencl, in_child, source_line
-from .in_time import limited, stopped
 
 # (what PyOpenCL or Numba says of host code, what that means)
 HOST_SAYS = (
@@ -29,25 +28,14 @@ HOST_SAYS = (
         "{error}. Give the kernel's arguments in its order: whole numbers as np.int32(M), matrices as buffers",
     ),
     (
-        "create_buffer failed: INVALID_HOST_PTR",
+        r"(?s)INVALID_HOST_PTR|incompatible function arguments.*_cl\.Buffer",
         "{error}. COPY_HOST_PTR takes the numbers from hostbuf=, as in cl.Buffer(context, flags.READ_ONLY | "
         "flags.COPY_HOST_PTR, hostbuf=A)",
     ),
     (
-        r"(?s)incompatible function arguments.*_cl\.Buffer, .*ndarray",
-        "{error}. The array that fills a buffer goes by its name: cl.Buffer(context, flags.READ_ONLY | "
-        "flags.COPY_HOST_PTR, hostbuf=A)",
-    ),
-    (
-        "Enqueue(Read|Write)Buffer failed: INVALID_VALUE",
+        "Buffer failed: INVALID_VALUE",
         "{error}. The buffer is smaller than the array: its size is in bytes, C.nbytes, and C.size counts elements",
     ),
-    ("Buffer failed: INVALID_VALUE", "{error}. The buffer is smaller than the array: its size in bytes is C.nbytes"),
-    (
-        "launch configuration was not",
-        "{error}. Launch the kernel with its grid and its block: kernel[grid, block](A, B, C)",
-    ),
-    ("must be a sequence of integers", "{error}. Blocks are whole numbers: math.ceil(M / rows) of them cover M rows"),
     ("", "{error}"),
 )
 KINDS = {LOST: Kind.CRASH, PAST_THE_END: Kind.OUT_OF_BOUNDS}  # {key of an error's sentence: kind of finding}
@@ -72,25 +60,35 @@ class FunctionProduct(Function):
                 raise Wrong(Finding(Kind.INPUT_CHANGED, "input_changed", values={"name": name}))
         return C
 
-    def natively(self, stages: list) -> Seen:
-        """What `in_stages` finds: on the shapes that a loop in Python does in a second, or on one given list.
-
-        A function that calls PyOpenCL may end its process, so that is a child.
-        """
-        stages = [for_a_function()] if len(stages) > 1 else stages
+    def natively(self, move):
+        """What the move finds: in a child of a function that calls PyOpenCL, which may end its process."""
         if calls_opencl(self.k):
-            outcome = in_child(self.k, call_there, SECONDS, stages=stages)
-            return outcome.value or Seen(outcome.findings)
-        try:
-            with limited():
-                return in_stages(self, stages)
-        except OutOfTime as late:
-            return stopped(late)
+            return self.came_of(in_child(self.k, partial(move, self), SECONDS))
+        from kernel_judge.on_ptx import within_budget  # of a library nothing runs there
+
+        return within_budget(move, self)
+
+    def came_of(self, outcome: Outcome, compiler: str = "") -> Seen:
+        """What came of a move in a child, or why nothing did; `compiler`: whose it is that builds the kernel there."""
+        if outcome.value is not None:
+            return outcome.value
+        if outcome.error and (outcome.begun or outcome.error[0] != "KernelError"):
+            raise KernelError(f"{self.k} cannot be tried here: {': '.join(outcome.error)}")
+        if outcome.error:
+            return Seen(refused(outcome.error[1]))
+        if not outcome.begun:
+            values = {"compiler": compiler, "what": outcome.why}
+            return Seen([Finding(outcome.why.kind, "not_built", values=values)])
+        if outcome.why.kind == Kind.HANG and (loops := mentions(self, r"\b(for|while|do|goto)\b")):
+            return Seen([Finding(Kind.HANG, "loops", loops, {"what": outcome.why})])
+        return Seen([outcome.why])
 
     def failure(self, error: Exception) -> Finding:
         """An exception of `multiply` as a `Finding`."""
-        if isinstance(error, OutOfTime):
-            raise error
+        if isinstance(error, OutOfTime):  # as `cuda_without_gpu` says it: the line of code stands below
+            text, _, code = error.sentence[0].partition("\n    ")
+            key = "{text}, at `{code}`" if code else "{text}"
+            return Finding(Kind.TOO_SLOW, key, (error.line,) if error.line else (), {"text": text, "code": code})
         if isinstance(error, NotYet):
             return Finding(Kind.NO_ANSWER, "returns_none")
         if isinstance(error, KernelError) and (kind := KINDS.get(error.sentence[0])):
@@ -104,9 +102,19 @@ class FunctionProduct(Function):
         return Finding(Kind.ERROR, key, line_raised(self.k, error), values)
 
 
-def call_there(job: Job, stages: list) -> Seen:
-    """In the child: what `in_stages` finds of a function."""
-    return in_stages(FunctionProduct(job.build()), stages)
+def refused(said: str) -> list[Finding]:
+    """The findings of a kernel that does not compile, a line each, where the compiler names lines."""
+    told = said.partition("does not compile.\n")[2]
+    lines = re.findall(r"^line (\d+): (.*)", told, re.MULTILINE)
+    found = [Finding(Kind.NOT_COMPILED, "{text}", (int(number),), {"text": message}) for number, message in lines]
+    return found or [Finding(Kind.NOT_COMPILED, "{text}", values={"text": told or said})]
+
+
+def mentions(product: FunctionProduct, pattern: str) -> tuple[int, ...]:
+    """The lines of its source, without comments, in which that pattern is found."""
+    comment = "//" if product.k.dialect == "OpenCL" else "#"
+    lines = enumerate(product.source.splitlines(), 1)
+    return tuple(number for number, line in lines if re.search(pattern, line.partition(comment)[0]))
 
 
 def line_raised(k: Contestant, error: Exception) -> tuple:

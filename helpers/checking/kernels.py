@@ -10,7 +10,7 @@ from kernel_judge import Finding, Kind
 
 from .. import ladder
 from ..errors import KernelError
-from ..launch import Kernel
+from ..launch import Kernel, dialect
 from ..launch.cuda_source import came_as_text
 from .functions import FunctionProduct
 
@@ -25,31 +25,27 @@ class KernelProduct(FunctionProduct):
         self.name, self.sizes = k.title, ladder.spell(k.parameters)
         self.tile, self.block = ladder.STEPS[k.step].tile(k.parameters), k.block
 
+    def of(self, k: Kernel) -> "KernelProduct":
+        """Another kernel where this one is."""
+        return type(self)(k)
+
     def unlike(self) -> list["KernelProduct"]:
         """The same source at the step's two sets of unlike sizes; [] where it has a size as a number."""
         k, step = self.k, ladder.STEPS[self.k.step]
         large = {name for name, value in k.parameters.items() if name != "INPUT" and value > 1}
-        taken = large & (asked_of_launch(k) or sizes_taken(k))
-        if not k.own or not taken or (taken < large and not asked_of_launch(k)):
+        by_launch = asked_of_launch(k, self.source)
+        names = large & (by_launch or asked_of_builder(k, self.source))
+        if not k.own or not names or (names < large and not by_launch):
             return []
-        sets = [k.parameters | {name: value for name, value in one.items() if name in taken} for one in step.unlike]
+        whole = k.dialect == "OpenCL" or came_as_text(k.function)
+        source, device = self.source if whole else k.function, k.device if k.dialect == "OpenCL" else None
         found = []
-        for one in sets:
-            if one != k.parameters and step.accepts(one):
+        for one in step.unlike:
+            sizes = k.parameters | {name: value for name, value in one.items() if name in names}
+            if sizes != k.parameters and step.accepts(sizes):
                 with suppress(KernelError):  # its builder may refuse other sizes
-                    found.append(self.at(one))
+                    found.append(self.of(dialect(k.dialect).build(source, device, like=k.step, **sizes)))
         return found
-
-    def at(self, parameters: dict) -> "KernelProduct":
-        """The same source with those parameters."""
-        there = copy.copy(self.k)
-        there.by_shape, there.parameters = False, parameters
-        there.block = ladder.STEPS[there.step].block(parameters)
-        return self.of(there)
-
-    def of(self, k: Kernel) -> "KernelProduct":
-        """Another kernel where this one is."""
-        return type(self)(k)
 
     def products(self, shape: tuple) -> int:
         """Products that a launch takes, in whole tiles."""
@@ -74,27 +70,27 @@ class KernelProduct(FunctionProduct):
         return Finding(Kind.OUT_OF_BOUNDS, "reads_past")
 
 
-def sizes_taken(k: Kernel) -> set[str]:
+def asked_of_builder(k: Kernel, source: str) -> set[str]:
     """The names of sizes that a kernel's source leaves to its builder: macros, arguments of a function."""
-    if k.dialect != "CUDA":
-        code = without_comments(k.source)
+    if k.dialect == "OpenCL":
+        code = without_comments(source)
         return set(re.findall(r"\w+", code)) - set(re.findall(r"(?:#\s*define|\bconst)\s+(\w+)", code))
     if not came_as_text(k.function):
         return set()
-    builders = [node for node in ast.parse(k.source).body if isinstance(node, ast.FunctionDef)]
+    builders = [node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef)]
     arguments = {a.arg for node in builders for a in (*node.args.args, *node.args.kwonlyargs)}
     return arguments & {n.id for node in builders for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
-def asked_of_launch(k: Kernel) -> set[str]:
+def asked_of_launch(k: Kernel, source: str) -> set[str]:
     """Which sides of its block a kernel reads from the launch, where it has no other sizes: naive, coalesced.
 
     A kernel that stages tiles has a size of its own, to which its block must keep.
     """
-    if set(k.parameters) != {"BM", "BN"} or re.search(r"__local\b|shared\.array", k.source):
+    if set(k.parameters) != {"BM", "BN"} or re.search(r"__local\b|shared\.array", source):
         return set()
     x, y = ("BM", "BN") if ladder.STEPS[k.step].x_along == "rows" else ("BN", "BM")
-    code = without_comments(k.source) if k.dialect != "CUDA" else k.source
+    code = without_comments(source) if k.dialect == "OpenCL" else source
     asks = {
         x: r"blockDim\.x|cuda\.grid\b|get_(local_size|global_id)\(0\)",
         y: r"blockDim\.y|cuda\.grid\b|get_(local_size|global_id)\(1\)",
@@ -103,5 +99,5 @@ def asked_of_launch(k: Kernel) -> set[str]:
 
 
 def without_comments(source: str) -> str:
-    """OpenCL C with spaces for its comments, so that all else stands where it stood."""
-    return re.sub(r"//[^\n]*|/\*.*?\*/", lambda found: re.sub(r"[^\n]", " ", found[0]), source, flags=re.DOTALL)
+    """OpenCL C without its comments."""
+    return re.sub(r"//[^\n]*|/\*.*?\*/", " ", source, flags=re.DOTALL)

@@ -2,147 +2,101 @@
 
 import os
 import re
-from collections.abc import Callable
-from dataclasses import replace
+import tempfile
+from functools import partial
 from pathlib import Path
 
-from kernel_judge import Finding, Kind, Seen, Wrong, examine
-from kernel_judge.moves import in_stages
+from kernel_judge import Finding, Kind, Seen, Wrong, oclgrind
+from kernel_judge.child import Outcome
 from kernel_judge.shapes import affordable
+from kernel_judge.touched import FLOAT, Launched, local_arrays, under_oclgrind
 
 from .. import devices
-from ..errors import KernelError
-from ..launch import Kernel
-from ..sandbox import Job, in_child, oclgrind_findings
-from .kernels import KernelProduct, without_comments
-from .touched import FLOAT, Launched, local_arrays, under_oclgrind
+from ..child import WATCHED, in_child
+from ..launch import opencl_kernel
+from .kernels import KernelProduct
 
-QUICK, MOST = 40_000, 300_000  # products that Oclgrind does in a second or less of code as it was written, and in five
+QUICK = 40_000  # products that Oclgrind does in a second or less of code as it was written
 SECONDS = 10  # of computing, for all that is watched, and for all that is multiplied
 RACES, UNSET = "OCLGRIND_DATA_RACES", "OCLGRIND_UNINITIALIZED"
 UNSEEN = {RACES: ("races", "reads outside a local array"), UNSET: ("numbers that nobody has set",)}
 AS_WRITTEN = "-cl-opt-disable"  # what the optimiser leaves out, such as a write past a private array, is seen so only
 # Vectors of 16, of whose second half Oclgrind says that nobody has set it, whoever has.
 SIXTEEN = r"\b(?:u?(?:char|short|int|long)|half|float|double|vload|vstore)16\b"
-# A loop with an empty body that asks an atomic again and again, but not `do { ... } while (...);`, nor one that sets
-# something on the way.
-WAITS = re.compile(r"(?<![}\s])\s*\bwhile\s*\([^;{}]*\batom(?:ic)?_\w+\s*\([^;{}]*\)\s*(?:;|\{\s*\})")
+# What Oclgrind says, here or as a report, where it dies of how it was asked, which is no fault of the kernel.
+ITS_OWN_FAULT = re.compile(r"Uninitialized\.cpp|Unsupported")
 
 
 class OpenCLProduct(KernelProduct):
     """An OpenCL kernel on its own device."""
 
-    def seen(self, move: Callable) -> Seen:
+    def watched(self, move):
         """What the move finds in a child under Oclgrind; in another one where Oclgrind dies of how it was asked."""
         if not self.k.own:
             return Seen([])
-        waits = WAITS.search(without_comments(self.k.source))
-        if waits and not re.search(r"[^=!<>]=[^=]", waits[0]):
-            line = self.k.source.count("\n", 0, waits.end()) + 1
-            return Seen([Finding(Kind.WAITS_FOR_OTHERS, "waits_for_others", (line,))])
-        if not devices.oclgrind_library():
-            return Seen([], [], not_looked_for(()))
-        thorough = (RACES,) if re.search(SIXTEEN, self.k.source) else (RACES, UNSET)
-        for ask, written in ((thorough, True), ((RACES,), False)):
-            options = dict.fromkeys(ask, "1") | {"OCLGRIND_BUILD_OPTIONS": AS_WRITTEN if written else ""}
-            outcome = in_child(self.k, watch_there, SECONDS, options, move=move)
-            first = outcome.value.findings[0] if outcome.value and outcome.value.findings else None
-            if first and first.kind == Kind.UNKNOWN and "Unsupported" in first.message:  # no fault of the kernel
+        thorough = (RACES,) if re.search(SIXTEEN, self.source) else (RACES, UNSET)
+        for ask, written in ((thorough, AS_WRITTEN), ((RACES,), "")) if devices.oclgrind_library() else ():
+            options = dict.fromkeys(ask, "1") | {"OCLGRIND_BUILD_OPTIONS": written}
+            outcome, log = self.under_oclgrind(move, options)
+            crashed, hangs = (outcome.why is not None and outcome.why.kind == one for one in (Kind.CRASH, Kind.HANG))
+            if ITS_OWN_FAULT.search(log):
                 continue
-            if outcome.value is not None:
-                return outcome.value._replace(notes=not_looked_for(ask))
-            reported = oclgrind_findings(outcome.log, self.k.source)
-            if reported and "Uninitialized.cpp" not in outcome.log and "Unsupported float size" not in outcome.log:
+            if crashed and (reported := oclgrind.findings_in(log, self.source)):
                 return Seen(reported)
-            if outcome.findings and outcome.findings[0].kind == Kind.HANG:
-                return Seen(outcome.findings)
-            if outcome.findings and "exit status 1)" in outcome.findings[0].message and not outcome.log:
-                raise KernelError(f"{self.k} cannot be tried here: {outcome.findings[0].message}")
+            if hangs or (outcome.begun and not crashed):  # what does not compile there may do so on the device
+                return self.came_of(outcome, "Oclgrind")._replace(notes=not_looked_for(ask))
         return Seen([], [], not_looked_for(()))
 
-    def watch(self, shapes: list, at_least: int = 1) -> Seen:
-        """The same, of those shapes alone."""
-        return self.seen(WatchShapes(shapes, at_least))
+    def under_oclgrind(self, move, options: dict) -> tuple[Outcome, str]:
+        """What came of the move in a child under Oclgrind, and Oclgrind's log."""
+        with tempfile.TemporaryDirectory(prefix="oclgrind-") as name:
+            folder, device = Path(name), self.k.device
+            library = devices.oclgrind_library()
+            options |= oclgrind.environment(library, folder, device.shared_bytes, device.max_threads)
+            options |= {"HELPERS_OPENCL_DEVICE": "Oclgrind", devices.PROVED_ABOVE: oclgrind.DEVICE}
+            outcome = in_child(self.k, partial(move, UnderOclgrind(self.k)), SECONDS, **options)
+            log = folder / "oclgrind.log"
+            return outcome, log.read_text(errors="replace") if log.is_file() else ""
 
-    def natively(self, stages: list) -> Seen:
-        """What `in_stages` finds on the device: in a child, but for the course's own kernels."""
+    def natively(self, move):
+        """What the move finds on the device: in a child, but for the course's own kernels."""
         if not self.k.own:
-            return in_stages(self, stages)
-        outcome = in_child(self.k, multiply_there, 2 * SECONDS, stages=stages)
-        return outcome.value or Seen(outcome.findings)
+            return move(self)
+        return self.came_of(in_child(self.k, partial(move, InChild(self.k)), 2 * SECONDS), self.device_name)
 
-    def large(self) -> bool:
-        """Whether a K-tile or so is all that Oclgrind does of it in a second."""
-        return 16 * self.products((1, 1, 1)) > QUICK
+    def affordable(self, shapes):
+        """As many of the shapes as Oclgrind does in a second or so."""
+        return affordable(shapes, self.products, QUICK)
 
 
-class WatchShapes:
-    """The move that watches some shapes: an object, which can be sent to a child."""
+class InChild(OpenCLProduct):
+    """The same kernel in a child on its device."""
 
-    def __init__(self, shapes: list, at_least: int):
-        self.shapes, self.at_least = shapes, at_least
-
-    def __call__(self, product: "UnderOclgrind") -> Seen:
-        """What it finds."""
-        return product.watch(self.shapes, self.at_least)
+    def unoptimised(self):
+        """The same where nothing is optimised."""
+        os.environ["PYOPENCL_BUILD_OPTIONS"] = AS_WRITTEN
+        return OpenCLProduct(opencl_kernel(self.source, self.k.device, like=self.k.step, **self.k.parameters))
 
 
 class UnderOclgrind(OpenCLProduct):
     """The same kernel in a child under Oclgrind, where each launch's reports are read at once."""
 
-    def __init__(self, k: Kernel, job: Job):
-        super().__init__(k)
-        self.job = job
-
-    def at(self, parameters: dict) -> "UnderOclgrind":
-        """The same source with those parameters, built here."""
-        return self.of(replace(self.job, parameters=parameters).build())
-
-    def of(self, k):
-        """Another kernel here."""
-        return UnderOclgrind(k, self.job)
-
     def multiply(self, A, B, fill=float("nan")):
         """C of one launch. Raises `Wrong` with what Oclgrind reports of it."""
-        log = Path(os.environ.get("OCLGRIND_LOG", os.devnull))
+        log = Path(os.environ[WATCHED])
         C = super().multiply(A, B, fill)
         said = log.read_text(errors="replace") if log.is_file() else ""
-        if found := oclgrind_findings(said, self.source):
+        if found := oclgrind.findings_in(said, self.source):
             arrays = {name: (name, array.shape, FLOAT) for name, array in (("A", A), ("B", B), ("C", C))}
             arrays |= local_arrays(self.source, self.k.parameters)
             launched = Launched(arrays, self.block, self.k.grid(*C.shape), "item")
             raise Wrong(*(under_oclgrind(one, launched) for one in found))
         return C
 
-    def watch(self, shapes, at_least=1):
-        """Multiply here, and compare."""
-        if at_least == 0 and self.products(shapes[0]) > QUICK:
-            return Seen([])
-        return examine(self, affordable(shapes, self.products, MOST if at_least else QUICK))
-
     def of_nan(self):
         """Buffers have no guards here: what nobody has set holds NaN, where Oclgrind does not follow that itself."""
-        return super(KernelProduct, self).of_nan() if UNSET in os.environ else Finding(Kind.UNSET, "unset")
-
-
-def watch_there(job: Job, move: Callable) -> Seen:
-    """In the child under Oclgrind: what the move finds."""
-    k = job.build()
-    k.own = True
-    return move(UnderOclgrind(k, job))
-
-
-def multiply_there(job: Job, stages: list) -> Seen:
-    """In the child on the device: what `in_stages` finds."""
-    k = job.build()
-    k.own = False
-
-    class There(OpenCLProduct):
-        def unoptimised(self):
-            os.environ["PYOPENCL_BUILD_OPTIONS"] = AS_WRITTEN
-            return OpenCLProduct(job.build())
-
-    return in_stages(There(k), stages)
+        made = Finding(Kind.NOT_A_NUMBER, "not_a_number_of_a_function")
+        return made if UNSET in os.environ else Finding(Kind.UNSET, "unset")
 
 
 def not_looked_for(ask: tuple) -> tuple:

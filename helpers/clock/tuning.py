@@ -16,7 +16,7 @@ from .. import ladder
 from ..arguments import DAY, number, sizes
 from ..launch import dialect as dialect_called
 from ..launch import draw
-from ..sandbox import ProgressBar
+from ..progress import ProgressBar
 from . import timing
 from .contests import Comparison, compare
 from .timing import NO_SPEED, measure

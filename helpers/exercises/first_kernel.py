@@ -1,17 +1,18 @@
 """Page 00: a reader's first kernel, out = a + b, is watched, and the threads that leave its arrays are drawn."""
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
 import ptx_machine
 from cuda_without_gpu import device, to_ptx
-from kernel_judge import Finding, Kind, Report
+from kernel_judge import Finding, Kind, Report, Seen
+from kernel_judge.touched import FLOAT, Launched, outside_on_ptx
 
-from ..checking.cuda import refused
-from ..checking.touched import FLOAT, Launched, outside_on_ptx
+from ..checking.cuda import CudaProduct, refused
+from ..child import in_child, source_line
 from ..launch import Kernel, cuda_kernel
-from ..sandbox import Job, in_child, source_line
 from .answers import Answer
 
 SIZE, BLOCK = 1_000_003, 256  # elements, and threads of a block
@@ -31,26 +32,24 @@ def check_add(add: Callable) -> Report:
     3,907 blocks of 256 threads run it, watched, on 1,000,003 elements, in a child process.
     """
     k = cuda_kernel(add, like="naive")  # for its source, and its way into a child; its launch is this page's own
-    outcome = in_child(k, watched)
-    found = outcome.findings if outcome.value is None else outcome.value
+    found = CudaProduct(k).came_of(in_child(k, partial(watched, k))).findings
     return Answer(k.function.__name__, tuple(found), k.source)
 
 
-def watched(job: Job) -> list[Finding]:
+def watched(k: Kernel) -> Seen:
     """In the child: what running the kernel on the PTX machine shows, and what is wrong with its sums."""
-    k = job.build()
     try:
         ptx = to_ptx.text_of(to_ptx.compiled_for(k.function, *EXAMPLE), each=True)
     except Exception as error:  # Numba raises many kinds, each of which is about the kernel
         whole = "setitem(array(float32, 1d, C), int64, array" in str(error)  # Numba has no such store
-        return [Finding(Kind.NOT_COMPILED, WHOLE) if whole else refused(k, error)]
+        return Seen([Finding(Kind.NOT_COMPILED, WHOLE) if whole else refused(k, error)])
     a, b = (np.random.default_rng(seed).random(SIZE, dtype=np.float32) for seed in (0, 1))
     args = []
     for array in (a, b, np.full(SIZE, np.nan, np.float32)):
         args += [0, 0, SIZE, array.itemsize, array, SIZE, array.itemsize]
     run = device.run(ptx, (BLOCKS,), (BLOCK,), args, names=NAMES, requests=False, limit=STEPS)
     seen = sorted(run.findings, key=lambda one: one.kind != Kind.OUT_OF_BOUNDS)
-    return [located(k, one) for one in seen[:1]] or wrong_sums(run, a + b)
+    return Seen([located(k, one) for one in seen[:1]] or wrong_sums(run, a + b))
 
 
 def located(k: Kernel, found: ptx_machine.Finding) -> Finding:

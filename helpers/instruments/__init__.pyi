@@ -8,9 +8,6 @@ from .compiler import predict_triton as predict_triton
 from .compiler import run_ptx as run_ptx
 from .compiler import run_triton as run_triton
 from .compiler import side_by_side as side_by_side
-from .loads import Traffic as Traffic
-from .loads import predicted_traffic as predicted_traffic
-from .loads import traffic as traffic
 from .prediction import GPU as GPU
 from .prediction import GPUS as GPUS
 from .prediction import LimitsTested as LimitsTested
@@ -25,8 +22,11 @@ from .prediction import predict as predict
 from .prediction import predict_beside as predict_beside
 from .prediction import predicted_ladder as predicted_ladder
 from .prediction import print_requests as print_requests
-from .traces import Trace as Trace
-from .traces import cells as cells
-from .traces import trace as trace
+from .touches import Trace as Trace
+from .touches import Traffic as Traffic
+from .touches import cells as cells
+from .touches import predicted_traffic as predicted_traffic
+from .touches import trace as trace
+from .touches import traffic as traffic
 from .warps import bank_conflicts as bank_conflicts
 from .warps import coalescing as coalescing

@@ -3,9 +3,10 @@
 Numba writes PTX in a child process; NVIDIA's compiler comes with the extra `cuda13`, or with NVIDIA's toolkit.
 """
 
-import os
 import re
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import contextmanager
+from functools import partial
 
 import numpy as np
 
@@ -19,13 +20,12 @@ from gpu_model.machine_code import CompilerReport
 
 from .. import devices, ladder, needs
 from ..arguments import sizes
+from ..child import in_child, made_from, packed
 from ..launch import Kernel, KernelError, cuda_kernel, draw
 from ..launch.cuda import SIGNATURE
-from ..launch.cuda_source import from_function, from_ladder, from_text
+from ..launch.cuda_source import from_function, from_text
 from ..launch.numba_internals import compile_ptx, plain_function
 from ..launch.on_ptx import refuse_long, run_arrays
-from ..sandbox import SECONDS, Job, in_child
-from ..sandbox.job import packed, portable
 
 __all__ = ["BlockRun", "side_by_side"]  # which this room offers, too
 made = {}  # PTX by what was compiled, as bytes: a report, a prediction and a run of the same kernel follow each other
@@ -116,29 +116,23 @@ def ptx_of(k: Kernel, arch: str) -> str:
             f"{k} needs the matrix units of sm_{least[0]}{least[1]} or later; {arch} has none that do this."
         )
     needs.need("compiler")
-    key = packed((portable(k), k.step, k.parameters, arch))
+    key = packed((made_from(k), k.step, k.parameters, arch))
     if key not in made:
-        outcome = in_child(k, ptx, SECONDS, None, compiler=True, capability=capability)
-        if outcome.findings:
-            raise KernelError(f"{k} does not compile:\n{outcome.findings[0].message}")
+        call = partial(ptx, made_from(k), k.parameters, capability)
+        outcome = in_child(k, call, fresh=True, **{devices.CUDA_OF_CHILD: "compiler"})
+        if outcome.value is None:
+            why = outcome.error[1] if outcome.error else outcome.why.message
+            raise KernelError(f"{k} does not compile:\n{why}")
         made[key] = outcome.value
     return made[key]
 
 
-def ptx(job: Job, capability: tuple[int, int]) -> str:
+def ptx(source: str | Callable, parameters: dict, capability: tuple[int, int]) -> str:
     """In the child: PTX of the kernel for GPUs of that compute capability, (major, minor). Raises KernelError."""
-    text = isinstance(job.kernel, str)
-    function = from_text(job.kernel, job.parameters) if text else from_function(job.kernel)[0]
+    function = from_text(source, parameters) if isinstance(source, str) else from_function(source)[0]
     try:
         return compile_ptx(plain_function(function), SIGNATURE, capability)
     except Exception as error:  # Numba raises many kinds; the learner needs its words, not the stages of its pipeline
         said = [line for line in str(error).strip().splitlines() if line.strip()]
         said = [line for line in said if not line.startswith(("Failed in", "During:"))]
         raise KernelError("\n".join(said)) from error
-
-
-def warm_up() -> None:
-    """Where children are forked that ask NVIDIA's compiler: load what Numba loads late, by compiling a kernel."""
-    if os.environ.get(devices.CUDA_OF_CHILD) == "compiler":
-        with suppress(Exception):  # a child that compiles says what is wrong
-            compile_ptx(plain_function(from_ladder("tiled", {"TILE": 4})), SIGNATURE, (8, 0))

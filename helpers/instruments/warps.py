@@ -14,8 +14,7 @@ from ptx_machine import LINE, SECTOR, WARP, bank_rounds, sectors
 
 from ..launch import Kernel
 from ..names import named
-from .accesses import grouped, turns
-from .traces import trace
+from .touches import grouped, trace, turns
 
 CODE = 52  # characters of a source line that a table shows
 

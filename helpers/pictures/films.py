@@ -11,10 +11,10 @@ import numpy as np
 from matplotlib.figure import Figure, FigureBase
 
 from ..instruments import cells, trace
-from ..instruments.accesses import turns
+from ..instruments.touches import turns
 from ..language import said
 from ..launch import Kernel
-from ..sandbox import ProgressBar
+from ..progress import ProgressBar
 from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, INK, PIXELS, Picture, above, label, look, panel, product_axes, tint
 
 FRAME = 4.2  # inches, the width of the slider's picture

@@ -28,7 +28,6 @@ class Kind(StrEnum):
     UNSET = "uninitialised"
     NO_WAIT = "no wait"
     INPUT_CHANGED = "writes to an input"
-    WAITS_FOR_OTHERS = "waits for others"
     ADDS = "adds to C"
     UNWRITTEN = "unwritten"
     SWAPPED = "x and y swapped"

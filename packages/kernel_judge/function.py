@@ -7,9 +7,7 @@ from contextlib import suppress
 import numpy as np
 
 from .findings import Finding, Kind
-from .moves import in_stages
 from .product import Product, Seen, Shape, Wrong
-from .shapes import for_a_function
 
 
 class Function:
@@ -39,25 +37,21 @@ class Function:
                 raise Wrong(Finding(Kind.INPUT_CHANGED, "input_changed", values={"name": name}))
         return C
 
-    def seen(self, move: Callable[[Product], Seen]) -> Seen:
-        """What the move finds of this product."""
-        return move(self)
-
-    def watch(self, shapes: list[Shape], at_least: int = 1) -> Seen:
-        """Nothing."""
+    def watched(self, move: Callable[[Product], Seen]) -> Seen:
+        """Nothing: nobody sees its accesses."""
         return Seen([])
 
-    def natively(self, stages: list[list[Shape]]) -> Seen:
-        """What `in_stages` finds here."""
-        return in_stages(self, stages if self.tile_known or len(stages) == 1 else [for_a_function()])
+    def natively(self, move: Callable[[Product], Seen]) -> Seen:
+        """What the move finds, here."""
+        return move(self)
+
+    def affordable(self, shapes: list[Shape]) -> list[Shape]:
+        """All of the shapes."""
+        return shapes
 
     def unlike(self) -> list:
         """[]: it takes no sizes."""
         return []
-
-    def large(self) -> bool:
-        """False: nobody watches it."""
-        return False
 
     def takes(self, shape: Shape) -> bool:
         """Whether it may be called at that shape."""

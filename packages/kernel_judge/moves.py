@@ -6,7 +6,9 @@
 3. *Say*: what the wrong elements have in common, by the experiments of `causes`.
 """
 
+import math
 from dataclasses import replace
+from functools import partial
 from time import perf_counter
 
 from .causes import Launch, cause
@@ -14,7 +16,7 @@ from .findings import Finding, Kind
 from .product import Product, Seen, Shape, Wrong
 from .reference import drawn, wrong_elements
 from .report import Report
-from .shapes import MULTIPLIED, PART, PATIENCE, largest, telling, watched
+from .shapes import MULTIPLIED, PART, PATIENCE, for_a_function, largest, telling, watched
 
 ENOUGH = 4  # wrong launches, to see what they have in common
 
@@ -24,40 +26,48 @@ def judge(product: Product, shapes: list[Shape] | None = None) -> Report:
 
     `shapes`: a list of (M, N, K); by default those that `shapes` makes from its tile, and those that people use.
     """
-    seen = product.seen(watch) if shapes is None else product.watch(shapes)
+    small = watched(product.tile)
+    seen = product.watched(partial(watch, shapes=shapes))
     findings, tried, notes = elsewhere(product, seen) if seen.at else seen.findings, [*seen.shapes], seen.notes
     if not findings:
-        small = watched(product.tile)
-        multiplied = product.natively([small, [*MULTIPLIED]] if shapes is None else [shapes])
+        stages = [shapes] if shapes else [small, [*MULTIPLIED]] if product.tile_known else [for_a_function()]
+        multiplied = product.natively(partial(multiply, stages=stages))
         findings, tried, notes = multiplied.findings, tried + multiplied.shapes, (*notes, *multiplied.notes)
     if findings and findings[0].kind == Kind.NOT_COMPILED:
         notes = ()  # nothing was looked for at all
     return Report(product.name, tuple(findings), product.source, largest(tried), notes, product.inputs)
 
 
-def watch(product: Product) -> Seen:
-    """The first move: all of the small shapes once, at its own sizes or, where these are large, at unlike ones."""
-    large, unlike = product.large(), product.unlike()
-    seen = Seen([]) if large and unlike else product.watch(watched(product.tile))
-    for number, other in enumerate(unlike if not seen.findings else ()):
-        found = other.watch((watched if large and number == 0 else telling)(other.tile)).findings
-        if found and found[0].kind != Kind.NOT_COMPILED:  # a source may refuse other sizes
-            return seen._replace(findings=found, at=other.sizes)
-    return product.watch([(1, 1, 1)], at_least=0) if large and unlike else seen
+def watch(product: Product, shapes: list[Shape] | None = None) -> Seen:
+    """The first move: the small shapes once, at its own sizes or, where these are too large for all, at unlike ones."""
+    small, unlike = shapes or watched(product.tile), [] if shapes else product.unlike()
+    affordable = product.affordable(small) or ([] if unlike else [min(small, key=math.prod)])
+    own, whole = [(product, affordable)], affordable == small
+    others = [(other, telling(other.tile)) for other in unlike]
+    if others and not whole:
+        others[0] = unlike[0], watched(unlike[0].tile)
+    for one, chosen in own + others if whole else others + own:
+        seen = examine(one, chosen)
+        refused = one is not product and seen.findings and seen.findings[0].kind == Kind.NOT_COMPILED
+        if seen.findings and not refused:  # a source may refuse other sizes
+            return Seen(seen.findings, affordable, at="" if one is product else one.sizes)
+    return Seen([], affordable)
 
 
 def elsewhere(product: Product, seen: Seen) -> list[Finding]:
     """What to say of what was seen at other sizes than its own, at which it may be right."""
     first, *others = seen.findings
     values = {"own": product.sizes, "other": seen.at, "kind": first.kind, "found": first}
-    if product.large() and not Kind(first.kind).by_numbers:
-        return [replace(first, key="with_sizes", values=values), *others]
-    own = product.natively([watched(product.tile)]).findings if product.large() else []
+    small, own = watched(product.tile), []
+    if seen.shapes != small:
+        if not Kind(first.kind).by_numbers:
+            return [replace(first, key="with_sizes", values=values), *others]
+        own = product.natively(partial(multiply, stages=[small])).findings
     return own or [Finding(Kind.OTHER_SIZES, "other_sizes", first.lines, values, first.drawn)]
 
 
-def in_stages(product: Product, stages: list[list[Shape]]) -> Seen:
-    """What `examine` finds at the first list of shapes that shows anything: at small ones it is easier to read."""
+def multiply(product: Product, stages: list[list[Shape]]) -> Seen:
+    """The second move: what `examine` finds at the first list that shows anything; small ones are easier to read."""
     tried = []
     for shapes in stages:
         seen = examine(product, [shape for shape in shapes if product.takes(shape)], len(tried))
@@ -78,6 +88,8 @@ def examine(product: Product, shapes: list[Shape], turn: int = 0) -> Seen:
         try:
             C = product.multiply(A, B)
         except Wrong as seen:
+            if right and seen.findings[0].kind == Kind.TOO_SLOW:
+                return Seen([], right)
             return Seen(seen.findings, shapes)
         except Exception as error:  # whatever a learner's code raises is a finding, not our failure
             if wrong:

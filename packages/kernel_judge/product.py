@@ -44,20 +44,17 @@ class Product(Protocol):
     def multiply(self, A: np.ndarray, B: np.ndarray, fill: float = np.nan) -> np.ndarray:
         """C of one launch in this process, which found C full of `fill`. Raises `Wrong` where more than C is wrong."""
 
-    def seen(self, move: Callable[["Product"], Seen]) -> Seen:
-        """What the move finds, given this product where each access is seen: there `watch` may be called at once."""
+    def watched(self, move: Callable[["Product"], Seen]) -> Seen:
+        """What the move finds of this product where each access is seen; nothing where nobody sees them."""
 
-    def watch(self, shapes: list[Shape], at_least: int = 1) -> Seen:
-        """Multiply where each access is seen, at as many of the shapes as that does in seconds, and compare."""
+    def natively(self, move: Callable[["Product"], Seen]) -> Seen:
+        """What the move finds at native speed, where a crash, or a loop that never ends, does no harm."""
 
-    def natively(self, stages: list[list[Shape]]) -> Seen:
-        """What `in_stages` finds at native speed, where a crash, or a loop that never ends, does no harm."""
+    def affordable(self, shapes: list[Shape]) -> list[Shape]:
+        """As many of the shapes as are multiplied in a second or so where each access is seen; [] for none."""
 
     def unlike(self) -> list["Product"]:
         """The same source at two sets of sizes, no two of them equal; [] where the source takes none."""
-
-    def large(self) -> bool:
-        """Whether its tile is too large for all shapes to be watched at its own sizes."""
 
     def takes(self, shape: Shape) -> bool:
         """Whether it may be launched at that shape: no room, or too many blocks, is no fault."""

@@ -50,11 +50,11 @@ def telling(tile: tuple) -> list[Shape]:
 
 
 def affordable(shapes: list[Shape], cost: Callable[[Shape], float], most: float) -> list[Shape]:
-    """As many of the shapes, in their order, as cost no more than that together: the cheapest, and at least one."""
+    """As many of the shapes, in their order, as cost no more than that together: the cheapest."""
     chosen, spent = set(), 0
     for shape in sorted(shapes, key=cost):
         spent += cost(shape)
-        if chosen and spent > most:
+        if spent > most:
             break
         chosen.add(shape)
     return [shape for shape in shapes if shape in chosen]

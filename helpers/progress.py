@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager
 
 from tqdm import tqdm
 
-from ..terminal import in_a_notebook
+from .terminal import in_a_notebook
 
 PATIENCE = 2  # seconds without a bar
 WIDGET = "application/vnd.jupyter.widget-view+json"

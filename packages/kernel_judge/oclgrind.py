@@ -1,28 +1,26 @@
 """Oclgrind, an interpreter of OpenCL kernels: how it is asked, and what its reports say about a kernel's source."""
 
 import re
-from collections import Counter
 from pathlib import Path
 
-from kernel_judge.findings import Finding, Kind
+from .findings import Finding, Kind
 
-OCLGRIND = "Oclgrind Simulator"  # its device's name
+DEVICE = "Oclgrind Simulator"  # its name
 
 
-def oclgrind_environment(library: Path, folder: Path, device, options: dict) -> dict:
-    """Environment variables under which a process finds Oclgrind as its one OpenCL device, as large as `device`.
+def environment(library: Path, folder: Path, local_bytes: int, group: int) -> dict[str, str]:
+    """Environment variables under which a process finds Oclgrind as its one OpenCL device.
 
-    `folder`: an existing one for its driver file and its log, "oclgrind.log". `options`: what else to ask of it.
+    `folder`: an existing one for its driver file and its log, "oclgrind.log". `local_bytes`, work-items of a `group`:
+    of the device that it stands for.
     """
     (folder / "oclgrind.icd").write_text(f"{library}\n")
     return {
-        **options,
         "OCL_ICD_VENDORS": str(folder),
-        "HELPERS_OPENCL_DEVICE": "Oclgrind",
         "OCLGRIND_NUM_THREADS": "1",  # so that a race is reported the same way each time
         "OCLGRIND_LOG": str(folder / "oclgrind.log"),
-        "OCLGRIND_LOCAL_MEM_SIZE": str(device.shared_bytes),
-        "OCLGRIND_MAX_WGSIZE": str(device.max_threads),
+        "OCLGRIND_LOCAL_MEM_SIZE": str(local_bytes),
+        "OCLGRIND_MAX_WGSIZE": str(group),
     }
 
 
@@ -47,7 +45,7 @@ HARMLESS = r"Oclgrind: \d+ errors generated|OCLGRIND FATAL ERROR|\s*$"
 FIRST = Kind.OUT_OF_BOUNDS, Kind.DIVERGENT, Kind.RACE, Kind.NO_WAIT  # what nobody had set follows from it
 
 
-def oclgrind_findings(log: str, source: str) -> list[Finding]:
+def findings_in(log: str, source: str) -> list[Finding]:
     """Oclgrind's reports on that source as `Finding`s, each kind and line once, causes first.
 
     A report that nobody here knows is a finding as well, in Oclgrind's own words.
@@ -111,16 +109,3 @@ def missing_barrier(code, lines):
         return "local_race"
     between = any(re.search(r"\bbarrier\s*\(", line) for line in code[lines[0] : lines[1] - 1])
     return "local_race_round" if between else "local_race_between"
-
-
-def oclgrind_counts(log: str) -> list[int]:
-    """Global loads and stores, local loads and stores, in elements, of the last kernel that Oclgrind counted."""
-    last = log.split("Instructions executed for kernel")[-1]
-    elements = Counter()
-    for kind, memory, size in re.findall(r"- (load|store) (global|local) \((\d+) bytes\)", last):
-        elements[kind, memory] += int(size) // 4
-    # vloadn and vstoren are counted as calls, under their mangled names: address space 1 is global, 3 is local.
-    calls = re.findall(r"(\d+) - call _Z\d+v(load|store)(\d+)\w*PU3AS([13])K?f\(\)", last)
-    for times, kind, width, space in calls:
-        elements[kind, {"1": "global", "3": "local"}[space]] += int(times) * int(width)
-    return [elements[kind, memory] for memory in ("global", "local") for kind in ("load", "store")]

@@ -6,12 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-import ptx_machine
-from kernel_judge import Drawn, Finding
-from ptx_machine.results import Access
+from .findings import Drawn, Finding
 
 DOES = {"load": "reads", "atomic": "changes", "meet": "touches"}  # else it writes
-REACHES = {"reads": "loads"}  # else it stores
+RACES = {("reads", "writes"): "reads", ("writes", "reads"): "overwrites"}  # what (later, earlier) do
 FLOAT = 4  # bytes
 
 
@@ -32,12 +30,11 @@ class Touch(NamedTuple):
     does: str
 
 
-def race_on_ptx(found: ptx_machine.Finding, launched: Launched, lines: tuple) -> Finding:
-    """A race, at those lines, the earlier first."""
+def race_on_ptx(found, launched: Launched, lines: tuple) -> Finding:
+    """A race that `ptx_machine.Run` has found, at those lines, the earlier first."""
     later, earlier = (touch(access, launched) for access in found.accesses)
     array, shape, size = launched.arrays[found.accesses[0].arrays[0]]
-    doing = "writes" if later.does == "writes" else "touches"
-    doing = {("reads", "writes"): "reads", ("writes", "reads"): "overwrites"}.get((later.does, earlier.does), doing)
+    doing = RACES.get((later.does, earlier.does), "writes" if later.does == "writes" else "touches")
     across = later.block != earlier.block
     between = "unordered" if across else "no_barrier"
     if len({*lines}) == 1 and earlier.does == "writes":  # the kernel may well take a wrong element; it lacks no barrier
@@ -47,27 +44,27 @@ def race_on_ptx(found: ptx_machine.Finding, launched: Launched, lines: tuple) ->
     drawn = race(launched, array, shape, int(found.accesses[0].offsets[0]) // size, later, earlier, other)
     values = {"doing": Finding("", f"race_{doing}", values={"array": array}), "between": Finding("", f"race_{between}")}
     values |= dict(zip(("later", "earlier"), drawn.captions, strict=True))
-    return told(found, Finding("", "race", values=values), lines, drawn)
+    return at_lines(found, Finding("", "race", values=values), lines, drawn)
 
 
-def outside_on_ptx(found: ptx_machine.Finding, launched: Launched, lines: tuple) -> Finding:
+def outside_on_ptx(found, launched: Launched, lines: tuple) -> Finding:
     """An access out of bounds, at those lines."""
     (access,) = found.accesses
     array, shape, size = launched.arrays[access.arrays[0]]
     numbers = (access.offsets[:, None] // size + np.arange(max(1, access.bytes // size))).ravel().tolist()
     threads = [place(thread, launched.block) for thread in access.threads[access.blocks == access.blocks[0]]]
     drawn = outside(launched, array, shape, numbers, threads, touch(access, launched))
-    return told(found, *drawn.captions, lines, drawn)
+    return at_lines(found, *drawn.captions, lines, drawn)
 
 
-def unset_on_ptx(found: ptx_machine.Finding, launched: Launched, lines: tuple) -> Finding:
+def unset_on_ptx(found, launched: Launched, lines: tuple) -> Finding:
     """A read of shared memory that no thread has written, at those lines."""
     (access,) = found.accesses
     array, shape, size = launched.arrays[access.arrays[0]]
     one = touch(access, launched)
     values = {"who": in_words(one, "one_thread"), "does": Finding("", one.does)}
     values["element"] = element(array, shape, int(access.offsets[0]) // size)
-    return told(found, Finding("", "unset_element", values=values), lines)
+    return at_lines(found, Finding("", "unset_element", values=values), lines)
 
 
 def under_oclgrind(finding: Finding, launched: Launched) -> Finding:
@@ -85,16 +82,26 @@ def under_oclgrind(finding: Finding, launched: Launched) -> Finding:
 def race(launched, array, shape, number, later, earlier, other="one_item") -> Drawn:
     """What two threads do to an element."""
     who, did = in_words(later, f"one_{launched.item}"), Finding("", f"did_{earlier.does}")
-    first = Finding(
-        "", "later", values={"who": who, "does": Finding("", later.does), "element": element(array, shape, number)}
-    )
-    second = Finding("", "earlier", values={"who": in_words(earlier, other), "did": did})
+    values = {"who": who, "does": Finding("", later.does), "element": element(array, shape, number)}
+    before = Finding("", "earlier", values={"who": in_words(earlier, other), "did": did})
     beside, sides, places = in_words(later, f"drawn_{launched.item}s"), launched.block, (later.thread, earlier.thread)
     if later.block != earlier.block:
         beside = Finding("", "drawn_blocks" if launched.item == "thread" else "drawn_groups")
         sides, places = launched.grid, (later.block, earlier.block)
     reads = tuple(one.does == "reads" for one in (later, earlier))
-    return Drawn((first, second), array, shape, (number,), beside, sides, tuple(dict.fromkeys(places)), reads)
+    captions = Finding("", "later", values=values), before
+    return Drawn(captions, array, shape, (number,), beside, sides, tuple(dict.fromkeys(places)), reads)
+
+
+def outside(launched, array, shape, numbers, threads, first) -> Drawn:
+    """What lies outside of an array, by the numbers that its elements would have, and those who reach it, the first."""
+    where = Finding("", "outside" if not array else "before" if numbers[0] < 0 else "behind", values={"array": array})
+    does = Finding("", "loads" if first.does == "reads" else "stores")
+    values = {"who": in_words(first, f"one_{launched.item}"), "does": does, "where": where}
+    red = tuple(n for n in dict.fromkeys(numbers) if not 0 <= n < np.prod(shape or 0))
+    beside = in_words(first, f"drawn_{launched.item}s" if launched.block[1] > 1 else "drawn_in_a_row")
+    captions = (Finding("", "reaches", values=values),)
+    return Drawn(captions, array, shape, red, beside, launched.block, tuple(threads))
 
 
 def element(array, shape, number):
@@ -102,17 +109,7 @@ def element(array, shape, number):
     return f"{array}[{', '.join(map(str, np.unravel_index(number, shape) if shape else [number]))}]"
 
 
-def outside(launched, array, shape, numbers, threads, first) -> Drawn:
-    """What lies outside of an array, by the numbers that its elements would have, and those who reach it, the first."""
-    where = Finding("", "outside" if not array else "before" if numbers[0] < 0 else "behind", values={"array": array})
-    does = Finding("", REACHES.get(first.does, "stores"))
-    said = Finding("", "reaches", values={"who": in_words(first, f"one_{launched.item}"), "does": does, "where": where})
-    red = tuple(n for n in dict.fromkeys(numbers) if not 0 <= n < np.prod(shape or 0))
-    beside = in_words(first, f"drawn_{launched.item}s" if launched.block[1] > 1 else "drawn_in_a_row")
-    return Drawn((said,), array, shape, red, beside, launched.block, tuple(threads))
-
-
-def touch(access: Access, launched: Launched) -> Touch:
+def touch(access, launched: Launched) -> Touch:
     """What the first thread of an access does."""
     where = place(access.threads[0], launched.block), place(access.blocks[0], launched.grid)
     return Touch(*where, DOES.get(access.act, "writes"))
@@ -128,7 +125,7 @@ def in_words(one: Touch, key: str) -> Finding:
     return Finding("", key, values={"x": ", ".join(map(str, one.thread)), "b": ", ".join(map(str, one.block))})
 
 
-def told(found: ptx_machine.Finding, once: Finding, lines: tuple, drawn: Drawn | None = None) -> Finding:
+def at_lines(found, once: Finding, lines: tuple, drawn: Drawn | None = None) -> Finding:
     """That sentence with how many times it happened, and what is drawn of it where the array's shape is known."""
     many = Finding("", "many", values={"text": once, "n": found.times}) if found.times > 1 else once
     return replace(many, kind=found.kind, lines=lines, drawn=drawn if drawn and drawn.shape else None)

@@ -9,13 +9,11 @@ import numpy as np
 
 from kernel_judge import Finding, Kind, Report, judge, wrong_elements
 
+from ..child import made_from, packed
 from ..launch import Contestant, Kernel
 from ..launch.host import contestant
 from ..launch.kernel import refuse_shapes
-from ..sandbox import prepare
-from ..sandbox.job import packed, portable
 from .functions import FunctionProduct
-from .kernels import KernelProduct
 
 PLACEHOLDER = "your turn"
 KEPT: dict[bytes, Report] = {}  # verdicts on kernels, by all that they are
@@ -31,22 +29,15 @@ def check(k: Contestant | Callable, shapes: list | None = None) -> Report:
     given = None if shapes is None else refuse_shapes(k, shapes)
     if not isinstance(k, Kernel):
         return not_yet(k, judge(product_of(k), given))
-    report = verdict_on(k, given)
+    key = packed((k.dialect, made_from(k), k.step, k.parameters, k.device.name, k.own, given))
+    if key not in KEPT:
+        KEPT[key] = judge(product_of(k), given)
+    report = KEPT[key]
     k.checked = not k.own or bool(report)  # a later check may find what an earlier one, of other shapes, did not
     return not_yet(k, report)
 
 
-def verdict_on(k: Kernel, shapes: list | None) -> Report:
-    """The verdict on a kernel, which is kept: of the same kernel it is the same."""
-    key = packed((portable(k), k.step, k.parameters, k.device.name, k.own, shapes))
-    if key not in KEPT:
-        if k.own:
-            prepare(product_of.__module__)
-        KEPT[key] = judge(product_of(k), shapes)
-    return KEPT[key]
-
-
-def product_of(k: Contestant) -> KernelProduct | FunctionProduct:
+def product_of(k: Contestant) -> FunctionProduct:
     """What the judge judges."""
     if not isinstance(k, Kernel):
         return FunctionProduct(k)
@@ -60,10 +51,7 @@ def product_of(k: Contestant) -> KernelProduct | FunctionProduct:
 
 
 def not_yet(k: Contestant, report: Report) -> Report:
-    """The report; "not yet" where nothing came of the placeholder of an exercise, which says "your turn".
-
-    It is asked in the process that has the source: a child has none of a function from a notebook.
-    """
+    """The report; "not yet" where nothing came of the placeholder of an exercise, which says "your turn"."""
     if report or not getattr(report.findings[0].kind, "nothing", False):
         return report
     source = k.source

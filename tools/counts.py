@@ -21,7 +21,7 @@ from gpu_model.gpus import ARCHS
 from gpu_model.published import SIZES
 from gpu_model.published import THEIRS as PUBLISHED
 from helpers import cuda_kernel, ladder
-from helpers.instruments.prediction import KEPT, TRIED, count, title
+from helpers.instruments.prediction import KEPT, TRIED, as_step, count
 
 THEIRS = {  # step: (file, kernel with SGEMM_CUDA's own sizes, threads of a block, tile of C and its depth)
     "naive": ("1_naive", "sgemm_naive", (32, 32), (32, 32, 8)),
@@ -79,10 +79,10 @@ def main(folder=None):
         return write(PUBLISHED, rows)
     rows, done = [], set()
     for k, archs in kernels():
-        archs = [arch for arch in archs if (title(k), arch) not in done]
-        done |= {(title(k), arch) for arch in archs}
+        archs = [arch for arch in archs if (as_step(k), arch) not in done]
+        done |= {(as_step(k), arch) for arch in archs}
         rows += [to_row(count(k, arch)) for arch in archs]
-        print(title(k))
+        print(as_step(k))
     write(KEPT, rows)
 
 

@@ -22,8 +22,7 @@ from pathlib import Path
 import nbformat
 import notebooks
 
-from helpers.classroom import EXERCISES
-from helpers.classroom.standing import MARK
+from helpers.classroom import EXERCISES, MARK
 
 FOLDER = notebooks.ROOT / "handout"
 TITLE = notebooks.SOLUTION

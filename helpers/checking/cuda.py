@@ -74,7 +74,7 @@ class OnMachine(OnPtx, KernelProduct):
 
 
 def on_the_machine(k: Kernel, move: Callable, level: int = to_ptx.WATCHED) -> Seen:
-    """What the move finds on the PTX machine, in this process. Raises KernelError for what is no fault of the kernel."""
+    """What the move finds on the PTX machine, here. Raises KernelError for what is no fault of the kernel."""
     try:
         with in_our_words():
             return OnMachine(k, level).watched(move)

@@ -1,7 +1,6 @@
 """A function of (A, B), or a library, as the judge takes it; kernels build on it."""
 
 import re
-import traceback
 from functools import partial
 
 import numpy as np
@@ -9,35 +8,12 @@ import numpy as np
 from kernel_judge import Finding, Function, Kind, Seen, Wrong
 from kernel_judge.child import Outcome
 
-from ..child import SECONDS, calls_opencl, in_child, source_line
+from ..child import SECONDS, calls_opencl, in_child
 from ..errors import KernelError, OutOfTime
 from ..launch import Contestant, NotYet
 from ..launch.contestant import PAST_THE_END
-from ..launch.cuda_source import came_as_text
 from ..launch.kernel import LOST
 
-# (what PyOpenCL or Numba says of host code, what that means)
-HOST_SAYS = (
-    (
-        "INVALID_WORK_GROUP_SIZE",
-        "{error}. The global size counts work-items, not groups: along each axis it is a whole multiple of the group's "
-        "size",
-    ),
-    (
-        "set_arg failed|INVALID_ARG",
-        "{error}. Give the kernel's arguments in its order: whole numbers as np.int32(M), matrices as buffers",
-    ),
-    (
-        r"(?s)INVALID_HOST_PTR|incompatible function arguments.*_cl\.Buffer",
-        "{error}. COPY_HOST_PTR takes the numbers from hostbuf=, as in cl.Buffer(context, flags.READ_ONLY | "
-        "flags.COPY_HOST_PTR, hostbuf=A)",
-    ),
-    (
-        "Buffer failed: INVALID_VALUE",
-        "{error}. The buffer is smaller than the array: its size is in bytes, C.nbytes, and C.size counts elements",
-    ),
-    ("", "{error}"),
-)
 KINDS = {LOST: Kind.CRASH, PAST_THE_END: Kind.OUT_OF_BOUNDS}  # {key of an error's sentence: kind of finding}
 
 
@@ -48,7 +24,12 @@ class FunctionProduct(Function):
 
     def __init__(self, k: Contestant):
         self.k, self.name, self.source, self.inputs = k, str(k), k.source, k.inputs
+        self.function = k.function if k.dialect == "Python" and hasattr(k, "function") else None
         self.device_name = k.device.name if k.device else "this machine"
+
+    def line(self, number: int) -> int:
+        """A line of the function's file, all of which is `source`."""
+        return number
 
     def multiply(self, A: np.ndarray, B: np.ndarray, fill: float = np.nan) -> np.ndarray:
         """C of one launch, which found C full of `fill`. Raises `Wrong` where A or B has changed."""
@@ -79,7 +60,8 @@ class FunctionProduct(Function):
         if not outcome.begun:
             values = {"compiler": compiler, "what": outcome.why}
             return Seen([Finding(outcome.why.kind, "not_built", values=values)])
-        if outcome.why.kind == Kind.HANG and (loops := mentions(self, r"\b(for|while|do|goto)\b")):
+        loops = self.mentions(r"\b(for|while|do|goto)\b", "//" if self.k.dialect == "OpenCL" else "#")
+        if loops and outcome.why.kind == Kind.HANG:
             return Seen([Finding(Kind.HANG, "loops", loops, {"what": outcome.why})])
         return Seen([outcome.why])
 
@@ -95,42 +77,12 @@ class FunctionProduct(Function):
             return Finding(kind, error.sentence[0], values=error.sentence[1])
         if isinstance(error, KernelError) and "does not compile" in str(error):
             return Finding(Kind.NOT_COMPILED, "{text}", values={"text": str(error)})
-        first = re.sub(r":\n\s*", ": ", str(error).strip()).split("\n")[0]
-        first = re.split(r"\. (?:Use the syntax|The following argument types)", first)[0]
-        key = next(words for pattern, words in HOST_SAYS if re.search(pattern, str(error)))
-        values = {"error": f"{type(error).__name__}: {first}"}
-        return Finding(Kind.ERROR, key, line_raised(self.k, error), values)
+        return super().failure(error)
 
 
 def refused(said: str) -> list[Finding]:
     """The findings of a kernel that does not compile, a line each, where the compiler names lines."""
-    told = said.partition("does not compile.\n")[2]
-    lines = re.findall(r"^line (\d+): (.*)", told, re.MULTILINE)
+    about = said.partition("does not compile.\n")[2]
+    lines = re.findall(r"^line (\d+): (.*)", about, re.MULTILINE)
     found = [Finding(Kind.NOT_COMPILED, "{text}", (int(number),), {"text": message}) for number, message in lines]
-    return found or [Finding(Kind.NOT_COMPILED, "{text}", values={"text": told or said})]
-
-
-def mentions(product: FunctionProduct, pattern: str) -> tuple[int, ...]:
-    """The lines of its source, without comments, in which that pattern is found."""
-    comment = "//" if product.k.dialect == "OpenCL" else "#"
-    lines = enumerate(product.source.splitlines(), 1)
-    return tuple(number for number, line in lines if re.search(pattern, line.partition(comment)[0]))
-
-
-def line_raised(k: Contestant, error: Exception) -> tuple:
-    """The line of k.source that raised the error, as a tuple; () for none.
-
-    An index outside an array is told at the kernel's own line, also where a function does it that the kernel calls:
-    the kernel chose that index. Of anything else that function's line is told, if it stands in the same source.
-    """
-    function = getattr(k, "function", None)
-    code = getattr(getattr(function, "py_func", function), "__code__", None)
-    if code is None:
-        return ()
-    whole_text = k.dialect == "CUDA" and came_as_text(k.function) and not isinstance(error, IndexError)
-    numbers = [
-        number
-        for frame, number in traceback.walk_tb(error.__traceback__)
-        if frame.f_code is code or (whole_text and frame.f_code.co_filename == code.co_filename)
-    ]
-    return (source_line(k, numbers[-1]),) if numbers else ()
+    return found or [Finding(Kind.NOT_COMPILED, "{text}", values={"text": about or said})]

@@ -1,18 +1,14 @@
 # What this room exports, and where it stands. lazy_loader reads it, and so do editors and mypy.
 
-from .compiler import BlockRun as BlockRun
-from .compiler import CompiledRun as CompiledRun
-from .compiler import CompilerReport as CompilerReport
-from .compiler import compiler_report as compiler_report
-from .compiler import predict_triton as predict_triton
-from .compiler import run_ptx as run_ptx
-from .compiler import run_triton as run_triton
-from .compiler import side_by_side as side_by_side
 from .prediction import GPU as GPU
 from .prediction import GPUS as GPUS
+from .prediction import BlockRun as BlockRun
+from .prediction import CompiledRun as CompiledRun
+from .prediction import CompilerReport as CompilerReport
 from .prediction import LimitsTested as LimitsTested
 from .prediction import Prediction as Prediction
 from .prediction import against_published as against_published
+from .prediction import compiler_report as compiler_report
 from .prediction import counts_of as counts_of
 from .prediction import gpu_here as gpu_here
 from .prediction import gpu_like as gpu_like
@@ -20,13 +16,17 @@ from .prediction import limits_tested as limits_tested
 from .prediction import occupancy as occupancy
 from .prediction import predict as predict
 from .prediction import predict_beside as predict_beside
+from .prediction import predict_triton as predict_triton
 from .prediction import predicted_ladder as predicted_ladder
 from .prediction import print_requests as print_requests
+from .prediction import run_ptx as run_ptx
+from .prediction import run_triton as run_triton
+from .prediction import side_by_side as side_by_side
 from .touches import Trace as Trace
 from .touches import Traffic as Traffic
+from .touches import bank_conflicts as bank_conflicts
 from .touches import cells as cells
+from .touches import coalescing as coalescing
 from .touches import predicted_traffic as predicted_traffic
 from .touches import trace as trace
 from .touches import traffic as traffic
-from .warps import bank_conflicts as bank_conflicts
-from .warps import coalescing as coalescing

@@ -5,82 +5,28 @@ with notes in their source, in a child process. The two agree, and agree with th
 what it touches.
 """
 
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 import opencl_trace
 from cuda_without_gpu import to_ptx
+from ptx_machine import LINE, SECTOR, bank_rounds, sectors
+from ptx_machine.touches import Table, Trace, Traffic, by_line, cells, of_run, records
 
 from .. import devices, ladder
 from ..arguments import sizes
 from ..child import in_child, made_from, packed, source_line
 from ..launch import Kernel, KernelError, draw
 from ..launch.on_ptx import CERTAIN, EXAMPLE, ptx_of, run_arrays
+from ..names import named
 
 LIMIT = 1 << 15  # multiply-adds of a run, of which a picture can be drawn
 MOST = 2_000_000  # accesses of threads that the PTX machine keeps
 AT_ONCE = 1 << 15  # threads of an instruction, at most: where fewer have room, no more is kept
 KEPT = 8  # traces; pictures and tables of the same run follow each other
-recent: dict[bytes, "Trace"] = {}  # {what was run: its trace}, the latest last
-
-
-@dataclass(frozen=True, eq=False)
-class Trace:
-    """The accesses of one launch, in each thread's own order, and the shape of every array, {name: shape}.
-
-    `accesses`: an array that nobody may change, with a row for each access to one element:
-    memory, array, writes  "global" or "shared"; the array's name; whether it writes
-    line           of the source, from 1; 0 where nobody knows it
-    block, thread  (x, y, z) of the block, and the thread's number in it
-    index          counts elements from the array's start
-    round          how often the thread had run that line: threads of a warp run in step, so accesses of equal line and
-                   round are one instruction of the warp
-    phase          how many barriers the thread had passed
-    part           its place within a load of four, or of as many as a vector has, else 0; all are one instruction
-    """
-
-    accesses: np.ndarray
-    shapes: dict
-
-    def where(self, **values: object) -> np.ndarray:
-        """The accesses whose fields have these values, such as where(array="A", writes=False, block=(0, 0, 0))."""
-        chosen = np.ones(len(self.accesses), bool)
-        for name, value in values.items():
-            same = self.accesses[name] == value
-            chosen &= same.all(axis=1) if name == "block" else same
-        return self.accesses[chosen]
-
-
-@dataclass(frozen=True)
-class Traffic:
-    """Elements (float32) that all threads of a launch together load and store, and what follows from them."""
-
-    M: int
-    N: int
-    K: int
-    global_loads: int
-    global_stores: int
-    shared_loads: int
-    shared_stores: int
-
-    @property
-    def bytes(self) -> int:
-        """Bytes to and from global memory, if no cache helped."""
-        return 4 * (self.global_loads + self.global_stores)
-
-    @property
-    def intensity(self) -> float:
-        """Arithmetic intensity: flop per byte of global memory."""
-        return 2 * self.M * self.N * self.K / self.bytes
-
-    def __repr__(self):
-        return (
-            f"{self.M} x {self.N} x {self.K}: global {self.global_loads:,} loads, {self.global_stores:,} stores; "
-            f"shared {self.shared_loads:,} loads, {self.shared_stores:,} stores; "
-            f"{self.intensity:.2f} flop per byte asked for"
-        )
+__all__ = ["Traffic", "cells"]  # which this room offers, too
+recent: dict[bytes, Trace] = {}  # {what was run: its trace}, the latest last
 
 
 def traffic(k: Kernel, M: int, N: int, K: int) -> Traffic:
@@ -88,13 +34,7 @@ def traffic(k: Kernel, M: int, N: int, K: int) -> Traffic:
 
     Raises ValueError for sizes that would take minutes, KernelError if the kernel fails.
     """
-    found = trace(k, M, N, K).accesses
-    counts = [
-        np.count_nonzero((found["memory"] == memory) & (found["writes"] == writes))
-        for memory in ("global", "shared")
-        for writes in (False, True)
-    ]
-    return Traffic(M, N, K, *counts)
+    return trace(k, M, N, K).traffic(M, N, K)
 
 
 def predicted_traffic(k: Kernel, M: int, N: int, K: int) -> Traffic:
@@ -103,6 +43,26 @@ def predicted_traffic(k: Kernel, M: int, N: int, K: int) -> Traffic:
     k = k.fitted(M, N, K)
     step, given = ladder.step(k.step), (k.parameters, M, N, K)
     return Traffic(M, N, K, step.global_loads(*given), step.global_stores(*given), *step.shared_accesses(*given))
+
+
+def coalescing(k: Kernel, M: int, N: int, K: int, pieces: str = "sectors") -> Table:
+    """How many 32-byte sectors each global access touches, against the fewest it could. Returns `Table`.
+
+    `pieces`: "lines" counts lines of 128 bytes instead. Raises ValueError for other pieces.
+    """
+    sides = {"sectors": SECTOR, "lines": LINE}
+    side = sides[named(pieces, sides, "kind of piece")]
+    rows = trace(k, M, N, K).where(memory="global")
+    return by_line(rows, k.source, pieces, lambda words: sectors(words, 4, side))
+
+
+def bank_conflicts(k: Kernel, M: int, N: int, K: int) -> Table:
+    """How many rounds each shared access takes, since a bank serves one word at a time. Returns `Table`.
+
+    Accesses of 4 bytes a thread are served for a whole warp at once, of 8 bytes for half a warp, of 16 bytes for a
+    quarter, 8 threads, at a time; `ptx_machine.bank_rounds` names the sources.
+    """
+    return by_line(trace(k, M, N, K).where(memory="shared"), k.source, "rounds", bank_rounds)
 
 
 def trace(k: Kernel, M: int, N: int, K: int) -> Trace:
@@ -124,11 +84,6 @@ def trace(k: Kernel, M: int, N: int, K: int) -> Trace:
         if len(recent) > KEPT:
             del recent[next(iter(recent))]
     return recent[key]
-
-
-def cells(accesses: np.ndarray, columns: int) -> list[tuple[int, int]]:
-    """The (row, column) of each access, for an array of so many columns."""
-    return [divmod(index, columns) for index in accesses["index"].tolist()]
 
 
 def run_noted(k: Kernel, A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, dict]:
@@ -153,21 +108,9 @@ def on_ptx(k: Kernel, A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, dict]:
     if sum(one.threads.size for one in run.trace) > MOST - AT_ONCE:
         raise KernelError(f"{k} makes more than {MOST - AT_ONCE:,} accesses. Choose a smaller size.")
     shared = to_ptx.shared_arrays(to_ptx.compiled_for(k.function, *EXAMPLE))
-    # {what it does, where: number} of each place of the source that touches memory. Rounds of a loop that the compiler
-    # wrote out are one place.
-    sites, notes = {}, []
-    for one in run.trace:
-        for number, compiled in enumerate(one.arrays if one.memory in ("global", "shared") else ()):
-            name, _, size = shared.get(compiled, (compiled, (), 4))
-            line, reads = one.source and source_line(k, one.source), one.act in ("load", "atomic")
-            site = name, (one.memory, line, reads, one.act != "load", one.bytes // size)
-            mine = one.array == number
-            at = np.full(np.count_nonzero(mine), sites.setdefault(site, len(sites)))
-            notes.append((at, *(of[mine] for of in (one.rounds, one.blocks, one.threads)), one.offsets[mine] // size))
-    columns = [np.concatenate(column) for column in zip(*notes, strict=True)] or [np.zeros(0, int)] * 5
-    names = [name for name, _ in sites]
-    accesses = records([of for _, of in sites], np.array(names, str)[columns[0]], *columns, k.grid(M, N)[0])
-    return accesses, {name: shape for name, shape, _ in shared.values()}
+    sizes = {compiled: (name, size) for compiled, (name, _, size) in shared.items()}
+    rows = of_run(run, k.grid(M, N)[0], sizes, lambda line: source_line(k, line))
+    return rows, {name: shape for name, shape, _ in shared.values()}
 
 
 def in_words(k, finding):
@@ -199,53 +142,3 @@ def with_notes(k: Kernel, A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, dic
     names = np.array([*"ABC", *local])[touches["array"]]
     columns = (touches[name] for name in ("site", "phase", "group", "item", "index"))
     return records(sites, names, *columns, run.groups[0]), local
-
-
-def records(sites: list, names, site, phase, block, thread, index, across: int) -> np.ndarray:
-    """A row for each element that was touched; an access that reads and writes has the elements it reads first.
-
-    `sites`: (memory, line, reads, writes, width) of each place of the source. Of each access: the name of its array,
-    the number of its `site`, and the `index` of its first element. `across`: blocks along x.
-    """
-    if not sites:
-        return np.zeros(0, record_type("ABC"))
-    memory, line, reads, writes, width = (np.array(column)[site] for column in zip(*sites, strict=True))
-    count = width * (reads.astype(int) + writes)
-    access = np.repeat(np.arange(len(site)), count)
-    nth = np.arange(len(access)) - np.repeat(np.cumsum(count) - count, count)
-    rows = np.zeros(len(access), record_type(names))
-    rows["memory"], rows["line"], rows["array"] = memory[access], line[access], names[access]
-    rows["writes"] = writes[access] & (~reads[access] | (nth >= width[access]))
-    rows["block"][:, 1], rows["block"][:, 0] = np.divmod(block[access], across)
-    rows["thread"], rows["phase"] = thread[access], phase[access]
-    rows["round"] = turns(block, thread, site)[access]
-    rows["part"] = nth % width[access]
-    rows["index"] = index[access] + rows["part"]
-    return rows
-
-
-def record_type(names) -> np.dtype:
-    """The dtype of `Trace.accesses`, for accesses to arrays of those names."""
-    longest = max(map(len, names), default=1)
-    fields = "memory", "array", "writes", "line", "block", "thread", "index", "round", "phase", "part"
-    types = "U6", f"U{longest}", bool, "i4", "3i4", "i4", "i4", "i4", "i4", "i1"
-    return np.dtype(list(zip(fields, types, strict=True)))
-
-
-def grouped(*columns) -> np.ndarray:
-    """A number for each row, the same where all columns are the same; an int array, counted in the columns' order."""
-    number = np.zeros(len(columns[0]), int)
-    for column in columns:
-        values, place = np.unique(column, return_inverse=True)
-        # The numbers are made small again each time, so that they never overflow.
-        number = np.unique(number * len(values) + place, return_inverse=True)[1]
-    return number
-
-
-def turns(*columns) -> np.ndarray:
-    """For each row the number of earlier ones with the same in all columns: [0, 0, 1] for the column [7, 3, 7]."""
-    number = grouped(*columns)
-    order = np.argsort(number, kind="stable")
-    result = np.empty(len(number), int)
-    result[order] = np.arange(len(number)) - np.searchsorted(number[order], number[order])
-    return result

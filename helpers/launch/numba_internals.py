@@ -22,14 +22,6 @@ def is_device_function(kernel) -> bool:
     return bool(getattr(kernel, "targetoptions", {}).get("device", False))
 
 
-def told_to_jit(kernel) -> tuple[dict, list]:
-    """What `@cuda.jit` was told of a function: options by their names, and its signatures, [] where it had none."""
-    told = getattr(kernel, "targetoptions", {})
-    names = "device", "debug", "opt", "fastmath", "max_registers", "launch_bounds"
-    options = {name: told[name] for name in names if told.get(name) is not None}
-    return options, [] if getattr(kernel, "_can_compile", True) else list(kernel.overloads)
-
-
 def is_jitted(value) -> bool:
     """Whether it is what `@cuda.jit` returns."""
     return hasattr(value, "py_func") and hasattr(value, "targetoptions")

@@ -10,8 +10,9 @@ from itertools import accumulate
 import numpy as np
 from matplotlib.figure import Figure, FigureBase
 
+from ptx_machine.touches import turns
+
 from ..instruments import cells, trace
-from ..instruments.touches import turns
 from ..language import said
 from ..launch import Kernel
 from ..progress import ProgressBar

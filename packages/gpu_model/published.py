@@ -56,6 +56,14 @@ class Ladder:
 LADDERS = tuple(Ladder(**one) for one in PUBLISHED["ladder"])
 LOCKED = tuple(Ladder(**one) for one in PUBLISHED["locked"])  # what others measured with a locked clock
 COUNTERS = PUBLISHED["counters"]  # what others' counters said of such kernels
+OURS = read_toml("counters.toml")  # what an H200's said of the course's kernels, and how long they took
+MEASURED = (*LADDERS, Ladder(**OURS["ladder"]))
+
+
+def as_it_ran(row: dict) -> Prediction:
+    """What the model says of a kernel of counters.toml, `row`, as it was when the GPU ran it."""
+    name = f"{row['step']} with {', '.join(f'{name}={value}' for name, value in row['parameters'].items())}"
+    return Ladder(OURS["gpu"], "", {}, ran={row["step"]: name}).predicted(row["step"])
 
 
 @cache

@@ -1,10 +1,9 @@
 """Holds the limits that the model names against what others saw: a GPU's counters, and changes that were measured."""
 
 import itertools
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .published import COUNTERS, LADDERS, Ladder
+from .published import COUNTERS, MEASURED, OURS, Ladder, as_it_ran
 
 MEMORY = ("second cache or memory", "barrier")  # what warps wait for while the model says that they wait
 
@@ -38,19 +37,11 @@ class LimitsTested:
         return "\n".join(lines)
 
 
-def limits_tested(
-    rows: Sequence[dict] = (), predict: Callable | None = None, ladders: Sequence[Ladder] = LADDERS
-) -> LimitsTested:
-    """Ask the model for the limits that counters name, and for the sign of changes that were measured.
-
-    rows     what a GPU's counters said of kernels of one's own, a dict each: `step`, its name, `parameters`, a dict,
-             `ms`, milliseconds, `busy`, {unit: percent of the time}, and `stalls`, {what warps wait for: how many}, the
-             most first
-    predict  a function of such a row: the `Prediction` for that kernel on that GPU
-    ladders  those that are asked
-    """
-    kernels = [(" ".join([row["step"], *map(str, row["parameters"].values())]), row, predict(row)) for row in rows]
-    return LimitsTested((*counters(kernels), *of_others(), *conflicts(ladders), *sizes(kernels)))
+def limits_tested() -> LimitsTested:
+    """Ask the model for the limits that counters name, and for the sign of changes that were measured."""
+    rows = OURS["kernel"]
+    kernels = [(" ".join([row["step"], *map(str, row["parameters"].values())]), row, as_it_ran(row)) for row in rows]
+    return LimitsTested((*counters(kernels), *of_others(), *conflicts(), *sizes(kernels)))
 
 
 def counters(kernels):
@@ -84,9 +75,9 @@ def sign(question, gpu, what, measured, predicted):
     return Tested(question, gpu, what, f"x {measured:.2f}", f"x {predicted:.2f}", same)
 
 
-def conflicts(ladders):
+def conflicts():
     """Was the vectorized kernel of others faster once its stores met no bank conflicts?"""
-    for ladder in ladders:
+    for ladder in MEASURED:
         for change, rate in ladder.tried.items():
             before, after = (ladder.predicted(step).gflops for step in ("vectorized", change))
             question = "bank conflicts taken away: faster or slower?"

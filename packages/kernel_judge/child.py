@@ -56,8 +56,7 @@ def in_child(packed: bytes, seconds: float, environment: dict[str, str], fresh: 
     """
     context = multiprocessing.get_context("forkserver" if FORKS and not fresh else "spawn")
     ours, theirs = context.Pipe(duplex=False)
-    process = context.Process(target=run, args=(theirs, packed, environment, [*sys.path]), daemon=True)
-    start(process, environment)
+    process = start(context, environment, theirs, packed)
     theirs.close()
     said = {}
     try:
@@ -72,17 +71,18 @@ def in_child(packed: bytes, seconds: float, environment: dict[str, str], fresh: 
     return Outcome(**said)
 
 
-def start(process, environment: dict[str, str]) -> None:
-    """Start it under that environment, and with nobody for `__main__`: a script needs no `if __name__ == ...`.
+def start(context, environment: dict[str, str], *job: object):
+    """Start a process under that environment, and with nobody for `__main__`: a script needs no `if __name__ == ...`.
 
     Until it has loaded its modules, it does not look in the folder where a learner's files may be called like these.
     """
     with STARTING:
+        process = context.Process(target=run, args=(environment, [*sys.path], *job), daemon=True)
         main, variables, path = sys.modules["__main__"], dict(os.environ), [*sys.path]
         asked = forkserver.connect_to_new_process
         try:
             sys.modules["__main__"] = ModuleType("__main__")
-            sys.path[:] = [place for place in path if place not in ("", os.getcwd())]
+            sys.path[:] = filter(None, path)
             os.environ.update(environment)
             forkserver.connect_to_new_process = SERVER.connect_to_new_process
             process.start()
@@ -91,6 +91,7 @@ def start(process, environment: dict[str, str]) -> None:
             os.environ.clear()
             os.environ.update(variables)
             forkserver.connect_to_new_process = asked
+    return process
 
 
 def in_time(process, ours, seconds: float, said: dict) -> bool:
@@ -122,7 +123,7 @@ def crash(status: int) -> Finding:
     return Finding(Kind.CRASH, key, values={"status": status})
 
 
-def run(theirs, packed: bytes, environment: dict[str, str], path: list[str]) -> None:
+def run(environment: dict[str, str], path: list[str], theirs, packed: bytes) -> None:
     """In the child: call the function, under that environment, and say what came of it."""
     threading.Thread(target=end_with_parent, daemon=True).start()
     nowhere = os.open(os.devnull, os.O_WRONLY)

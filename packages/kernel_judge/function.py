@@ -1,6 +1,8 @@
 """A function of (A, B) as a product: it launches what it likes, so nobody watches it, and it is judged by its C."""
 
 import inspect
+import re
+import traceback
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -8,6 +10,15 @@ import numpy as np
 
 from .findings import Finding, Kind
 from .product import Product, Seen, Shape, Wrong
+
+# (what PyOpenCL says of host code, the key of what that means)
+HOST_SAYS = (
+    ("INVALID_WORK_GROUP_SIZE", "counts_groups"),
+    ("set_arg failed|INVALID_ARG", "other_arguments"),
+    (r"(?s)INVALID_HOST_PTR|incompatible function arguments.*_cl\.Buffer", "no_hostbuf"),
+    ("Buffer failed: INVALID_VALUE", "small_buffer"),
+    ("", "{error}"),
+)
 
 
 class Function:
@@ -27,6 +38,10 @@ class Function:
         self.block = self.tile[:2]
         with suppress(OSError, TypeError):  # of one that was typed at a prompt
             self.source = inspect.getsource(function)
+
+    def line(self, number: int) -> int:
+        """A line of the function's file as one of `source`."""
+        return number - self.function.__code__.co_firstlineno + 1
 
     def multiply(self, A: np.ndarray, B: np.ndarray, fill: float = np.nan) -> np.ndarray:
         """What the function returns. Raises `Wrong` where A or B has changed."""
@@ -67,5 +82,19 @@ class Function:
         return Finding(Kind.NOT_A_NUMBER, "not_a_number_of_a_function")
 
     def failure(self, error: Exception) -> Finding:
-        """An exception of `multiply` as a `Finding`."""
-        return Finding(Kind.ERROR, "{name}: {text}", values={"name": type(error).__name__, "text": str(error)})
+        """An exception of `multiply` as a `Finding`, at the last line of the function that it went through."""
+        first = re.sub(r":\n\s*", ": ", str(error).strip()).split("\n")[0]
+        first = re.split(r"\. (?:Use the syntax|The following argument types)", first)[0]
+        key = next(key for says, key in HOST_SAYS if re.search(says, str(error)))
+        return Finding(Kind.ERROR, key, self.line_raised(error), {"error": f"{type(error).__name__}: {first}"})
+
+    def line_raised(self, error: Exception) -> tuple:
+        """The line of `source` that raised the error, as a tuple; () for none."""
+        code = getattr(self.function, "__code__", None)
+        frames = traceback.walk_tb(error.__traceback__)
+        return tuple(self.line(number) for frame, number in frames if frame.f_code is code)[-1:]
+
+    def mentions(self, pattern: str, comment: str = "#") -> tuple[int, ...]:
+        """The lines of `source`, without comments, in which that pattern is found."""
+        lines = enumerate(self.source.splitlines(), 1)
+        return tuple(number for number, line in lines if re.search(pattern, line.partition(comment)[0]))

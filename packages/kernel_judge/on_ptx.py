@@ -142,9 +142,9 @@ class OnPtx(Function):
             clearest = sorted(done.findings, key=lambda one: CLEAREST.get(one.kind, 1))
             launched = self.launched(done)
             located = [self.located(one, launched) for one in clearest if one.kind != "out of time"]
-            raise Wrong(*whole_row(self.source), *left, *one_a_line(located))
+            raise Wrong(*self.whole_row(), *left, *one_a_line(located))
         amiss = wrong_elements(done.arrays[2], A, B, self.inputs).any()
-        if amiss and done.arrays[2].any() and (found := whole_row(self.source) or self.who_left(A, B)):
+        if amiss and done.arrays[2].any() and (found := self.whole_row() or self.who_left(A, B)):
             raise Wrong(*found)
         return done.arrays[2]
 
@@ -165,11 +165,17 @@ class OnPtx(Function):
             if alike(zeros, self.run(A, B, np.nan, (name,))):
                 continue
             array = name == to_ptx.LOCAL_ARRAY
-            word = r"local\.array" if array else rf"\b{re.escape(name)}\b"
-            lines = mentions(self.source, word) if array else mentions(self.source, word)[:1]
+            lines = self.mentions(r"local\.array") if array else self.mentions(rf"\b{re.escape(name)}\b")[:1]
             key = "unset_variable" if not array else "unset_array" if len(lines) == 1 else "unset_arrays"
             findings.append(Finding(Kind.UNSET, key, lines, {"name": name}))
         return findings
+
+    def whole_row(self) -> list[Finding]:
+        """A store to C with one index, which fills a row, as a finding; [] where there is none."""
+        if not (found := WHOLE_ROW.search(self.source)):
+            return []
+        index = found["index"]
+        return [Finding(Kind.WRONG_INDEX, "whole_row", self.mentions(re.escape(f"C[{index}]"))[:1], {"index": index})]
 
     def who_left(self, A, B) -> list[Finding]:
         """The first barrier that some threads of a block do not come to, since they have ended, as a finding.
@@ -200,7 +206,7 @@ class OnPtx(Function):
         message = found.sentence.removesuffix(" at {where}") or found.message
         message = re.sub(r" at line \d+ of the PTX( \(line \d+ of the source\))?", "", message)
         message = message.partition("; if it only takes long")[0]  # a right kernel of these sizes takes a few seconds
-        if kind == Kind.HANG and not named and len(loops := mentions(self.source, r"^\s*while\b")) == 1:
+        if kind == Kind.HANG and not named and len(loops := self.mentions(r"^\s*while\b")) == 1:
             named = loops  # of a loop that changes nothing LLVM leaves no line
         return Finding(kind, to_ptx.with_names_of_source(self.compiled, message), named, found.values)
 
@@ -229,17 +235,3 @@ def alike(one: ptx_machine.Run, other: ptx_machine.Run) -> bool:
 def one_a_line(findings: Iterable[Finding]) -> list[Finding]:
     """The first finding of each kind at each line of the source."""
     return list({(finding.kind, finding.lines): finding for finding in reversed([*findings])}.values())[::-1]
-
-
-def whole_row(source: str) -> list[Finding]:
-    """A store to C with one index, which fills a row, as a finding; [] where there is none."""
-    if not (found := WHOLE_ROW.search(source)):
-        return []
-    index = found["index"]
-    return [Finding(Kind.WRONG_INDEX, "whole_row", mentions(source, re.escape(f"C[{index}]"))[:1], {"index": index})]
-
-
-def mentions(source: str, pattern: str) -> tuple:
-    """All lines of the source in which that pattern is found."""
-    lines = enumerate(source.splitlines(), 1)
-    return tuple(number for number, line in lines if re.search(pattern, line.partition("#")[0]))

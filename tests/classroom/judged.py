@@ -12,8 +12,7 @@ import pytest
 from answers import RIGHT, WRONG
 from solved import TITLE, stubs_and_solutions
 
-from helpers.classroom import EXERCISES
-from helpers.classroom.standing import NOT_YET, verdict_in
+from helpers.classroom import EXERCISES, NOT_YET, verdict_in
 from helpers.launch import KernelError
 from kernel_judge import Report
 

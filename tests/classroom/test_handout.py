@@ -14,8 +14,7 @@ from judged import binds
 from nbclient import NotebookClient
 from solved import MENDED, in_pages
 
-from helpers.classroom import EXERCISES
-from helpers.classroom.standing import verdicts
+from helpers.classroom import EXERCISES, verdicts
 
 SHORT = 8  # characters: a line with fewer gives nothing away
 

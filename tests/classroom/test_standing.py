@@ -14,8 +14,19 @@ from solved import stubs_and_solutions
 
 from helpers import ask, judge_wishes, language
 from helpers.__main__ import main
-from helpers.classroom import EXERCISES, progress, standing
-from helpers.classroom.standing import LARGEST, LOST, MARK, NOT_RUN, UNCHANGED, digest, verdict_in, verdicts
+from helpers.classroom import (
+    EXERCISES,
+    LARGEST,
+    LOST,
+    MARK,
+    NOT_RUN,
+    UNCHANGED,
+    digest,
+    progress,
+    standing,
+    verdict_in,
+    verdicts,
+)
 from helpers.sandbox import Finding
 from kernel_judge import Report, words
 from kernel_judge.report import VERDICT, shown

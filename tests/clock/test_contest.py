@@ -7,11 +7,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from helpers import ladder, measure_ladder
+from helpers import ladder, measure_ladder, progress
 from helpers.clock import Timing, compare, contest, contests
 from helpers.clock.contests import ladder_kernels, numpy_matmul, usual_size
 from helpers.clock.timing import LONG_ENOUGH
-from helpers.sandbox import progress
 
 spent = []  # seconds that each measurement was given
 

@@ -11,8 +11,9 @@ from numba import cuda, float32
 
 from gpu_model.gpus import ARCHS
 from helpers import compiler_report, cuda_kernel, devices, ladder, needs, opencl_kernel
-from helpers.instruments import compiler, predict, run_ptx
+from helpers.instruments import predict, prediction, run_ptx
 from helpers.launch import KernelError
+from kernel_judge.child import Outcome
 
 
 def loaded(report):
@@ -99,14 +100,15 @@ def test_a_kernel_that_does_not_compile_is_told_so():
 @needs_compiler
 def test_equal_kernels_are_compiled_once_and_others_anew(monkeypatch):
     k = cuda_kernel("naive", BM=4, BN=4)
-    text, asked = compiler.ptx_of(k, "sm_80"), []
-    another = SimpleNamespace(findings=(), value="another")
-    monkeypatch.setattr(compiler, "in_child", lambda *asked_for, **more: asked.append(asked_for) or another)
-    monkeypatch.setattr(compiler, "made", dict(compiler.made))
-    assert compiler.ptx_of(cuda_kernel("naive", BM=4, BN=4), "sm_80") == text and not asked
+    text, asked = prediction.ptx_of(k, "sm_80"), []
+    monkeypatch.setattr(prediction, "in_child", lambda *job, **how: asked.append(job) or Outcome("another"))
+    monkeypatch.setattr(prediction, "made", dict(prediction.made))
+    assert prediction.ptx_of(cuda_kernel("naive", BM=4, BN=4), "sm_80") == text and not asked
     other = cuda_kernel(k.source.replace("acc += ", "acc += 2 * "), like="naive", BM=4, BN=4)
     tiled = [cuda_kernel("tiled", TILE=tile) for tile in (4, 8)]
-    assert {compiler.ptx_of(one, "sm_80") for one in (*tiled, other)} == {compiler.ptx_of(k, "sm_90")} == {"another"}
+    assert (
+        {prediction.ptx_of(one, "sm_80") for one in (*tiled, other)} == {prediction.ptx_of(k, "sm_90")} == {"another"}
+    )
     assert len(asked) == 4
 
 

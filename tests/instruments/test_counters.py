@@ -6,9 +6,9 @@ import itertools
 import numpy as np
 import pytest
 
-from gpu_model.published import theirs
+from gpu_model.published import OURS as COUNTERS
+from gpu_model.published import as_it_ran, theirs
 from helpers.instruments import GPUS, limits_tested
-from helpers.instruments.prediction import COUNTERS, as_it_ran
 from helpers.ladder import ceil_div, spell
 
 SIZE, GPU = COUNTERS["size"], GPUS[COUNTERS["gpu"]]

@@ -11,7 +11,7 @@ from gpu_model.counts import from_row, to_row
 from gpu_model.gpus import ARCHS
 from gpu_model.published import SIZES
 from helpers import cuda_kernel, ladder, needs
-from helpers.instruments.prediction import TRIED, count, counts_of, kept, title
+from helpers.instruments.prediction import TRIED, as_step, count, counts_of, kept
 from helpers.launch import KernelError
 
 KERNELS = [(step, "GPU") for step in ladder.steps("CUDA")] + [(step, "published") for step in SIZES]
@@ -43,10 +43,10 @@ def test_what_is_kept_is_what_is_counted_now(step, sizes, arch):
 
 
 def test_nothing_is_kept_that_is_no_rung_and_every_rung_is():
-    titles = {title(rung(step, sizes)) for step, sizes in KERNELS}
+    titles = {as_step(rung(step, sizes)) for step, sizes in KERNELS}
     keys = {(one, arch) for one in titles for arch in ARCHS}
     for k, archs in (least_exact(*one) for one in INPUTS):
-        keys |= {(title(k), arch) for arch in archs}
+        keys |= {(as_step(k), arch) for arch in archs}
     assert set(kept()) == keys
 
 

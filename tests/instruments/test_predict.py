@@ -9,7 +9,7 @@ from needed import needs_compiler
 
 from gpu_model import UNITS
 from gpu_model.prediction import REQUESTS
-from gpu_model.published import SIZES
+from gpu_model.published import MEASURED, SIZES
 from helpers import cuda_kernel, devices, ladder, opencl_kernel
 from helpers.instruments import (
     GPUS,
@@ -20,7 +20,6 @@ from helpers.instruments import (
     predicted_ladder,
     print_requests,
 )
-from helpers.instruments.prediction import LADDERS
 
 
 def off(rows, of="prediction"):
@@ -35,7 +34,7 @@ def own_code(rows):
 
 def out_of_order(rows):
     """(pairs of rungs of a ladder that are predicted in the other order, all pairs)."""
-    pairs = [pair for ladder in LADDERS for pair in itertools.combinations([r for r in rows if r.ladder is ladder], 2)]
+    pairs = [pair for ladder in MEASURED for pair in itertools.combinations([r for r in rows if r.ladder is ladder], 2)]
     wrong = [(a.published - b.published) * (a.prediction.gflops - b.prediction.gflops) < 0 for a, b in pairs]
     return sum(wrong), len(pairs)
 
@@ -145,7 +144,7 @@ def on_a6000(k):
 
 
 def measured(step):
-    return dict(zip(SIZES, LADDERS[0].rates.values(), strict=True))[step]
+    return dict(zip(SIZES, MEASURED[0].rates.values(), strict=True))[step]
 
 
 def test_without_its_lines_naive_is_limited_by_lanes_and_faster_as_published():

@@ -2,18 +2,18 @@
 
 import re
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from functools import partial
 
 import pytest
 from few import few
 from needed import needs_compiler
 
-from helpers import cuda_kernel, ladder
-from helpers.instruments import CompiledRun, compiler, run_ptx
-from helpers.instruments.compiler import run_text
+from helpers import cuda_kernel, devices, ladder
+from helpers.child import in_child
+from helpers.instruments import CompiledRun, run_ptx
+from helpers.instruments.prediction import ptx, run_text
 from helpers.launch import KernelError, draw
 from helpers.launch.cuda import CUDA
-from helpers.sandbox import SECONDS, Job, in_child
 from kernel_judge import wrong_elements
 from kernel_judge.shapes import watched
 from ptx_machine.linking import read_ptx
@@ -32,12 +32,9 @@ TILES = {"GPU": {name: ladder.STEPS[name].defaults["GPU"] for name in STEPS}, "o
 ARCHS = {"GPU": (80,), "odd": (80, 100, 120), "tiled": (75, 80, 90, 100)}  # that each is compiled for
 
 
-def compiled(job: Job, jobs: dict) -> dict:
+def compiled(jobs: dict) -> dict:
     """In the child: the PTX of each of the jobs."""
-    return {
-        key: compiler.ptx(replace(job, kernel=CUDA.source_of(step), parameters=p), divmod(arch, 10))
-        for key, (step, p, arch) in jobs.items()
-    }
+    return {key: ptx(CUDA.source_of(step), p, divmod(arch, 10)) for key, (step, p, arch) in jobs.items()}
 
 
 JOBS = {}  # {(step, tiles, architecture): what `compiled` takes}
@@ -56,11 +53,12 @@ class Texts(dict):
         parts = [{name: JOBS[name] for name in names[start::2]} for start in (0, 1)]
 
         def outcome(part):
-            return in_child(cuda_kernel("naive"), compiled, SECONDS, None, compiler=True, jobs=part)
+            job = partial(compiled, part)
+            return in_child(cuda_kernel("naive"), job, fresh=True, **{devices.CUDA_OF_CHILD: "compiler"})
 
         with ThreadPoolExecutor() as threads:
             outcomes = list(threads.map(outcome, parts))
-        assert not any(one.findings for one in outcomes), outcomes
+        assert all(one.value for one in outcomes), outcomes
         self |= outcomes[0].value | outcomes[1].value
         return self[asked]
 

@@ -1,14 +1,15 @@
 """What counts look like when printed, and the small rules that they follow. Nothing is launched here."""
 
+from collections import namedtuple
+
 import numpy as np
 import pytest
 
 from helpers import cuda_kernel
-from helpers.instruments import warps
-from helpers.instruments.accesses import Access, record_type
-from helpers.instruments.loads import Traffic, predicted_traffic, refuse_long
-from helpers.instruments.traces import Trace, cells
-from helpers.instruments.warps import Row, Table, bank_conflicts, coalescing
+from helpers.instruments import Traffic, bank_conflicts, cells, coalescing, predicted_traffic, touches, trace
+from ptx_machine.touches import FIELDS, Row, Table, Trace, record_type
+
+Access = namedtuple("Access", FIELDS)
 
 
 def test_a_table_has_a_row_a_line_and_cuts_long_ones():
@@ -34,14 +35,9 @@ def test_a_formula_counts_a_kernel_of_the_ladder():
 
 
 def test_a_size_that_takes_long_is_refused_with_one_that_does_not():
-    refuse_long(32, 32, 32)
-    with pytest.raises(ValueError, match="too long") as refused:
-        refuse_long(32, 32, 33)
-    said = "32 x 32 x 33 would take too long to follow; stay at M * N * K <= 32768, such as 32 x 32 x 32."
-    assert str(refused.value) == said
-    with pytest.raises(ValueError, match="too long") as refused:
-        refuse_long(99, 99, 99, "For more.")
-    assert str(refused.value).endswith("such as 32 x 32 x 32. For more.")
+    said = "32 x 32 x 33 would take too long to follow; stay at M . N . K <= 32768, such as 32 x 32 x 32."
+    with pytest.raises(ValueError, match=said):
+        trace(cuda_kernel("tiled", TILE=4), 32, 32, 33)
 
 
 def access(array, thread, index, **more):
@@ -63,7 +59,7 @@ def test_a_trace_is_asked_by_its_fields():
 
 def counted(table, *accesses, monkeypatch):
     k = cuda_kernel("tiled", TILE=4)
-    monkeypatch.setattr(warps, "trace", lambda *asked: traced(*accesses) if asked == (k, 1, 2, 3) else None)
+    monkeypatch.setattr(touches, "trace", lambda *asked: traced(*accesses) if asked == (k, 1, 2, 3) else None)
     found = table(k, 1, 2, 3)
     assert all(row.code == k.source.splitlines()[row.line - 1].strip() for row in found.rows)
     assert found.pieces == {coalescing: "sectors", bank_conflicts: "rounds"}[table]

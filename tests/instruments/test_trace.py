@@ -1,7 +1,6 @@
 """Every access of a run, in both dialects."""
 
-import importlib
-from collections import Counter
+from collections import Counter, namedtuple
 
 import numpy as np
 import pytest
@@ -9,13 +8,11 @@ from few import few
 from numba import cuda
 
 from helpers import cuda_kernel, ladder, opencl_kernel
-from helpers.instruments import predicted_traffic, trace
-from helpers.instruments.accesses import Access, record_type, turns
-from helpers.instruments.noted import noted_launch
+from helpers.instruments import predicted_traffic, touches, trace
 from helpers.launch import KernelError, draw
-from helpers.sandbox import Outcome
+from ptx_machine.touches import FIELDS, record_type, turns
 
-tracing = importlib.import_module("helpers.instruments.traces")
+Access = namedtuple("Access", FIELDS)
 
 SHAPES = [(9, 6, 10), (6, 8, 4)]  # the last has rows that are whole fours
 
@@ -153,7 +150,7 @@ TOUCHES = {
 def noted(functions, body):
     """The accesses of a kernel of one work-item that does that."""
     k = opencl_kernel(f"{functions}{HEAD}\n{body}\n}}\n", like="packed", **ONE)
-    return noted_launch(k, *draw(4, 16, 8))[0]
+    return touches.with_notes(k, *draw(4, 16, 8))[0]
 
 
 @pytest.mark.parametrize("name", TOUCHES)
@@ -185,7 +182,7 @@ def test_an_access_has_the_line_where_its_macro_is_used_and_the_address_that_it_
 
 def test_a_kernel_that_touches_nothing_has_a_trace_without_accesses():
     accesses = noted("", "int unused = M;")
-    assert len(accesses) == 0 and accesses.dtype.names == Access._fields
+    assert len(accesses) == 0 and accesses.dtype.names == FIELDS
 
 
 def test_barriers_within_functions_count_and_each_call_has_its_turn():
@@ -225,15 +222,10 @@ def test_a_kernel_that_goes_wrong_is_told():
 
 
 def test_a_trace_is_taken_once_for_equal_kernels(monkeypatch):
-    first = trace(cuda_kernel("naive", BM=4, BN=4), 3, 2, 2)
-    asked = []
-    monkeypatch.setattr(
-        tracing,
-        "in_child",
-        lambda k, *a, **size: asked.append((k, size)) or Outcome((first.accesses, {}), [], "", False),
-    )
-    monkeypatch.setattr(tracing, "followed", lambda k, *pair: asked.append((k, pair)) or (first.accesses, {}))
-    monkeypatch.setattr(tracing, "recent", dict(tracing.recent))
+    first, asked = trace(cuda_kernel("naive", BM=4, BN=4), 3, 2, 2), []
+    nothing = np.zeros(0, record_type("A"))
+    monkeypatch.setattr(touches, "run_noted", lambda k, *pair: asked.append(k) or (nothing, {}))
+    monkeypatch.setattr(touches, "recent", dict(touches.recent))
     assert trace(cuda_kernel("naive", BM=4, BN=4), 3, 2, 2) is first and not asked
     source = cuda_kernel("naive").source
     others = [
@@ -244,9 +236,9 @@ def test_a_trace_is_taken_once_for_equal_kernels(monkeypatch):
         (opencl_kernel("naive", BM=4, BN=4), 3),
     ]
     assert all(trace(k, M, 2, 2) is not first for k, M in others) and len(asked) == len(others)
-    for size in range(5, 5 + tracing.KEPT):
+    for size in range(5, 5 + touches.KEPT):
         trace(opencl_kernel("naive", BM=4, BN=4), size, 2, 2)
-    assert len(tracing.recent) == tracing.KEPT
+    assert len(touches.recent) == touches.KEPT
     assert trace(cuda_kernel("naive", BM=4, BN=4), 3, 2, 2) is not first  # the oldest are let go
 
 
@@ -258,7 +250,7 @@ def test_a_kernel_that_uses_another_number_is_another_kernel(monkeypatch):
         return cuda_kernel(cuda.jit(mine), like="naive", BM=4, BN=4)
 
     runs = []
-    monkeypatch.setattr(tracing, "taken", lambda *a: runs.append(a) or tracing.Trace(np.zeros(0, record_type("A")), {}))
+    monkeypatch.setattr(touches, "run_noted", lambda *a: runs.append(a) or (np.zeros(0, record_type("A")), {}))
     for factor in (1, 2, 1):
         trace(build(factor), 3, 2, 2)
     assert len(runs) == 2

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from helpers import cuda_kernel, opencl_kernel
-from helpers.instruments.warps import bank_conflicts, coalescing
+from helpers.instruments import bank_conflicts, coalescing
 
 
 def by_access(table):

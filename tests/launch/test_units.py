@@ -10,7 +10,7 @@ from needed import needs_compiler
 from gpu_model.machine_code import assembled
 from helpers import check, compiler_report, cuda_kernel, devices, ladder, measure
 from helpers.instruments import run_ptx
-from helpers.instruments.compiler import ptx_of, run_text
+from helpers.instruments.prediction import ptx_of, run_text
 from helpers.launch import KernelError, cuda, draw
 from helpers.launch.cuda import only_device
 from helpers.many import streamed

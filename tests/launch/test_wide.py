@@ -6,8 +6,7 @@ from numba import cuda
 
 from helpers import coalescing, cuda_kernel, traffic
 from helpers.cuda.intrinsics import load4, store4
-from helpers.instruments.compiler import ptx
-from helpers.sandbox import in_child
+from helpers.instruments.prediction import ptx_of
 
 DOUBLED = """
 from numba import cuda
@@ -39,10 +38,7 @@ def test_four_numbers_go_where_they_should():
 @needs_compiler
 def test_a_load_of_four_is_one_instruction():
     size = dict(BM=128, BN=128, BK=16, TM=8, TN=8)
-    text, other = (
-        in_child(cuda_kernel(step, **size), ptx, 60, None, compiler=True, capability=(9, 0)).value
-        for step in ("vectorized", "register_2d")
-    )
+    text, other = (ptx_of(cuda_kernel(step, **size), "sm_90") for step in ("vectorized", "register_2d"))
     for wide in ("ld.global.v4.f32", "ld.shared.v4.f32", "st.shared.v4.f32"):
         assert wide in text, f"no {wide}"
     assert "ld.global.v4.f32" not in other

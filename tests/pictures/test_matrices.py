@@ -18,10 +18,9 @@ from artists import arrows, cells, frames, lines, matrix, rectangles, segments, 
 from matplotlib.figure import Figure
 from PIL import Image
 
-from helpers import cuda_kernel, opencl_kernel, pictures, with_part
+from helpers import cuda_kernel, opencl_kernel, pictures, progress, with_part
 from helpers.language import said
 from helpers.pictures import Picture, drawing, film, films, fragments
-from helpers.sandbox import progress
 from ptx_machine import warpwide
 
 A, B, C, INK, PAPER, GRID = "#2f6db3", "#d9822b", "#3d9a50", "#333333", "#f4f4f2", "#c9c9c6"

@@ -5,7 +5,6 @@ write another, and it stays when the answer above it changes.
 """
 
 import csv
-import hashlib
 import io
 import os
 import re
@@ -15,15 +14,35 @@ from pathlib import Path
 
 from kernel_judge.report import VERDICT
 
-from .. import files
-from ..terminal import columns, padded
-from .exercises import AS_GIVEN, EXERCISES
+from . import files
+from .terminal import columns, padded
+
+# {the exercise's page and number: the id of the cell that holds its stub}, a page a line
+EXERCISES = {
+    "00.1": "00-add", "00.2": "00-product", "00.3": "00-idle", "00.4": "00-reads",
+    "01.1": "01-bytes", "01.2": "01-seconds", "01.3": "01-w2", "01.4": "01-t3",
+    "02.1": "02-owners", "02.2": "e7db0c3e", "02.3": "f473b40a",
+    "03.0": "03-c15", "03.1": "03-c31", "03.2": "03-block",
+    "04.0": "04-stage", "04.1": "04-c31", "04.2": "3914779a", "04.3": "04-fits",
+    "05.1": "05-target", "05.2": "05-column", "05.3": "05-c31", "05.4": "05-cuda",
+    "06.1": "06-target", "06.2": "06-patch", "06.3": "06-c31", "06.4": "06-c35",
+    "07.1": "07-c25", "07.2": "07-c40", "07.3": "07-c29",
+    "08.1": "08-c24", "08.2": "08-c28", "08.3": "08-c37",
+    "09.1": "09-c30", "09.2": "09-c41",
+    "10.1": "10-c30", "10.2": "10-waiting",
+    "11.1": "11-c28", "11.2": "b70c4dfb", "11.3": "11-lucky",
+    "12.1": "12-instructions", "12.2": "12-c31", "12.3": "f2ca2db6",
+    "13.1": "13-ahead", "13.2": "13-c20", "13.3": "13-share",
+    "14.1": "14-c23", "14.2": "14-fma",
+    "15.1": "46a27a456b804aa2a380d5edf15a5daf", "15.2": "15-plan", "15.3": "15-s2",
+    "16.1": "16-c16", "16.2": "16-q2",
+    "17.1": "17-c26", "17.2": "17-d2", "17.3": "17-d7",
+    "18.1": "18-w5", "18.2": "18-w9", "18.3": "18-choice",
+}  # fmt: skip
 
 DONE, TRIED, NOT_YET, UNREADABLE = "done", "tried", "not yet", "unreadable"
 SIGNS = {DONE: "✓", TRIED: "✗", NOT_YET: "·", UNREADABLE: "!"}  # the best first
 LABELS = {cell: label for label, cell in EXERCISES.items()}
-# How the editions before 1.1 showed a verdict: a sign and a text, whose further lines are indented.
-PRINTED = re.compile(r"^([✓✗…])(.*(?:\n .*)*)", re.MULTILINE)
 MARK = "# Exercise "  # begins the line with an exercise's number that the hand-out puts above each stub
 LARGEST = 10_000_000  # bytes of a notebook: one with more holds a flood of output, and is not read
 LEFT_OUT = re.compile(r"\.|(solutions|__MACOSX)$")  # names of folders with nothing of a student's begin so
@@ -32,7 +51,6 @@ FORMULA = re.compile(r"^\s*[=+\-@\uff1d\uff0b\uff0d\uff20]")  # a spreadsheet co
 SHOWN = 200  # signs of a verdict below the table; the rows have all of it
 NOTEBOOK = re.compile(r"\.ipynb(\.\w{1,8})?$", re.IGNORECASE)  # a mail program or a browser may add .txt or .json
 NOT_RUN = "there is no verdict: the cell was not run, or its outputs were cleared"
-UNCHANGED = "the cell is as the course has it"
 LOST = "its code cell is not in the file, or is a cell of text now"
 
 
@@ -75,13 +93,12 @@ class ClassTable:
         table += [[name, *(signs[name, page] for page in pages), f"{done[name]:4}"] for name in sorted(done)]
         widths = [max(map(columns, column)) for column in zip(*table, strict=True)]
         lines = ["  ".join(map(padded, line, widths)) for line in table]
-        lines.append("  ".join(f"{sign} {state}" for state, sign in SIGNS.items()) + "; one sign for each exercise")
-        said = [row for row in self.rows if row.state in (TRIED, UNREADABLE)]
-        lines += [""] * bool(said)
-        for row in said:
-            more = "…" if len(row.verdict) > SHOWN else ""
-            lines.append(f"{row.student}  {row.exercise or row.file}: {row.verdict[:SHOWN]}{more}")
-        return "\n".join(lines)
+        lines += ["  ".join(f"{sign} {state}" for state, sign in SIGNS.items()) + "; one sign for each exercise", ""]
+        for row in self.rows:
+            if row.state in (TRIED, UNREADABLE):
+                more = "…" if len(row.verdict) > SHOWN else ""
+                lines.append(f"{row.student}  {row.exercise or row.file}: {row.verdict[:SHOWN]}{more}")
+        return "\n".join(lines).rstrip()
 
     def csv(self) -> str:
         """The rows, with a line of names above them. An apostrophe stands before what would be a formula."""
@@ -95,23 +112,21 @@ class ClassTable:
 def progress(folder: str | Path) -> ClassTable:
     """Read the verdicts in a folder of students' notebooks; nothing in them runs.
 
-    A student is a folder in it that is not the course's own. Where no student's has a notebook, all notebooks below
-    `folder` are those of one student, who is called like it; so are those that lie in `folder` itself.
+    A student is a folder in it; what lies in `folder` itself, or in the course's own folders, is of one student, who is
+    called like it.
     Raises FileNotFoundError where there is no such folder.
     """
     folder = Path(folder)
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder} is no folder; name one that holds a folder for each student.")
     names = [place.name for place in folder.iterdir() if place.is_dir() and place.name not in COURSE]
-    students, others = {name: [] for name in names if not LEFT_OUT.match(name)}, []
+    students, own = {name: [] for name in names if not LEFT_OUT.match(name)}, []
     for path in notebooks_in(folder):
-        students.get(path.relative_to(folder).parts[0], others).append(path)
-    if any(students.values()):
-        others = [path for path in others if path.parent == folder]
-    elif others:
+        students.get(path.relative_to(folder).parts[0], own).append(path)
+    if own and not any(students.values()):
         students = {}
-    if others:
-        students.setdefault(folder.resolve().name, []).extend(others)
+    if own:
+        students.setdefault(folder.resolve().name, []).extend(own)
     return ClassTable([row for name in sorted(students) for row in rows_of(name, students[name], folder)])
 
 
@@ -129,20 +144,9 @@ def rows_of(student: str, paths: list[Path], folder: Path) -> list[AnswerRow]:
     rows = [row for path in paths for row in read(path, student, folder)]
     best = {(row.page, row.exercise): row for row in sorted(rows, key=lambda row: -[*SIGNS].index(row.state))}
     if not best and (folder / student).is_dir():
-        said = f"no page of the course is in this folder{held(folder / student)}"
+        said = "no page of the course is in this folder; ask for the .ipynb files"
         return [AnswerRow(student, "?", "", UNREADABLE, said, student)]
     return [best[key] for key in sorted(best)]
-
-
-def held(place):
-    """What a folder holds instead of pages, to be said behind a few words."""
-    if place.is_symlink():
-        return ", which is a link; none is followed"
-    try:
-        names = sorted(path.name for path in place.iterdir())
-    except OSError as error:
-        return f", which cannot be opened: {error.strerror}"
-    return f", only {', '.join(names[:3])}; ask for the .ipynb files" if names else "; it is empty"
 
 
 def read(path: Path, student: str, folder: Path) -> list[AnswerRow]:
@@ -152,31 +156,29 @@ def read(path: Path, student: str, folder: Path) -> list[AnswerRow]:
         found = verdicts(path)
     except files.Refused as error:
         return [AnswerRow(student, page, "", UNREADABLE, str(error), file)]
+    pages = {label[:2] for label in found}
     if not found and page in {label[:2] for label in EXERCISES}:
         return [AnswerRow(student, page, "", UNREADABLE, "no cell of an exercise is in it", file)]
-    pages = {label[:2] for label in found}
-    found = {label: found.get(label, (UNREADABLE, LOST)) for label in EXERCISES if label[:2] in pages}
-    return [AnswerRow(student, label[:2], label, *verdict, file) for label, verdict in found.items()]
+    labels = [label for label in EXERCISES if label[:2] in pages]
+    return [AnswerRow(student, label[:2], label, *found.get(label, (UNREADABLE, LOST)), file) for label in labels]
 
 
 def verdicts(path: Path) -> dict[str, tuple[str, str]]:
     """{number of the exercise: (state, what is said)} in a copy of a page. Raises `files.Refused` for what is none.
 
     An exercise's cells are the one with its stub and the code cells that follow, up to the next prose. The last of
-    their verdicts counts, from the first cell on that is not as the course has it.
+    their verdicts counts.
     """
-    found, label, changed = {}, None, False
+    found, label = {}, None
     try:
         for cell in files.read_json(path, LARGEST, "clear its outputs and save it again")["cells"]:
             source = "".join(cell["source"])
             if cell["cell_type"] != "code" or source.lstrip().startswith("# @title"):
                 label = None
-            elif stub := exercise_of(cell, source):
-                label, changed = stub, False
+            else:
+                label = exercise_of(cell, source) or label
             if label:
-                changed = changed or digest(source) not in AS_GIVEN
-                before = found.get(label, (NOT_YET, NOT_RUN if changed else UNCHANGED))
-                found[label] = (changed and verdict_in(cell.get("outputs", []))) or before
+                found[label] = verdict_in(cell.get("outputs", [])) or found.get(label, (NOT_YET, NOT_RUN))
     except files.Refused:
         raise
     except OSError as error:
@@ -194,29 +196,16 @@ def exercise_of(cell: dict, source: str) -> str | None:
     return LABELS.get(str(cell.get("id") or cell.get("metadata", {}).get("id")))  # Colab keeps it there
 
 
-def digest(source: str) -> str:
-    """Eight characters that tell a cell from others, but not by blanks, nor by the hand-out's mark."""
-    own = re.sub(rf"^{MARK}.*", "", source, flags=re.MULTILINE)
-    return hashlib.sha256("".join(own.split()).encode()).hexdigest()[:8]
-
-
 def verdict_in(outputs: list[dict]) -> tuple[str, str] | None:
     """(state, what is said) in a cell's outputs, or None; an error, or one of several that is not met, decides."""
-    told = []
+    judged = []
     for output in outputs:
         if output["output_type"] == "error":
             return TRIED, " ".join(f"{output['ename']}: {output['evalue']}".split())
-        data = output.get("data", {})
-        told += [data[VERDICT]] if VERDICT in data else printed_verdicts(output)
-    wrong = [one for one in told if not one["right"]]
+        if VERDICT in output.get("data", {}):
+            judged.append(output["data"][VERDICT])
+    wrong = [one for one in judged if not one["right"]]
     if not wrong:
-        return (DONE, "") if told else None
+        return (DONE, "") if judged else None
     first = next((one for one in wrong if one["tried"]), wrong[0])
     return TRIED if first["tried"] else NOT_YET, str(first["said"])
-
-
-def printed_verdicts(output: dict) -> list[dict]:
-    """The verdicts in an output of an edition that had them as text alone, as data."""
-    text = output["text"] if output.get("name") == "stdout" else output.get("data", {}).get("text/plain", "")
-    found = PRINTED.findall("".join(text))
-    return [dict(right=sign == "✓", tried=sign != "…", said=" ".join(said.split())) for sign, said in found]

@@ -10,8 +10,8 @@ import pytest
 from nbclient import NotebookClient
 from nbval.plugin import coalesce_streams
 
-from helpers.sandbox import progress
-from helpers.sandbox.progress import WIDGET, ProgressBar
+from helpers import progress
+from helpers.progress import WIDGET, ProgressBar
 
 
 class Terminal(io.StringIO):
@@ -40,7 +40,7 @@ def test_a_terminal_shows_it_after_a_while_and_a_file_does_not(terminal, monkeyp
 
 CELL = """
 print("before")
-from helpers.sandbox import ProgressBar
+from helpers.progress import ProgressBar
 with ProgressBar("a kernel", 60, patience=0) as bar:
     bar.update(7)
     print("meanwhile")

@@ -67,10 +67,10 @@ class OnMachine(OnPtx, KernelProduct):
         """What Numba's compiler refuses: what it means, what helps, and the line."""
         return refused(self.k, error)
 
-    def affordable(self, shapes):
+    def affordable(self, shapes, seconds=1):
         """None where a GPU's block has no room: a processor's may have more than 1,024 threads."""
         fits = ladder.STEPS[self.k.step].fits(self.k.parameters, devices.PTX_MACHINE)
-        return super().affordable(shapes) if fits else []
+        return super().affordable(shapes, seconds) if fits else []
 
 
 def on_the_machine(k: Kernel, move: Callable, level: int = to_ptx.WATCHED) -> Seen:

@@ -16,7 +16,7 @@ from ..child import WATCHED, in_child
 from ..launch import opencl_kernel
 from .kernels import KernelProduct
 
-QUICK = 40_000  # products that Oclgrind does in a second or less of code as it was written
+A_SECOND = 40_000  # products that Oclgrind does in less than that of code as it was written
 SECONDS = 10  # of computing, for all that is watched, and for all that is multiplied
 RACES, UNSET = "OCLGRIND_DATA_RACES", "OCLGRIND_UNINITIALIZED"
 UNSEEN = {RACES: ("races", "reads outside a local array"), UNSET: ("numbers that nobody has set",)}
@@ -64,9 +64,9 @@ class OpenCLProduct(KernelProduct):
             return move(self)
         return self.came_of(in_child(self.k, partial(move, InChild(self.k)), 2 * SECONDS), self.device_name)
 
-    def affordable(self, shapes):
-        """As many of the shapes as Oclgrind does in a second or so."""
-        return affordable(shapes, self.products, QUICK)
+    def affordable(self, shapes, seconds=1):
+        """As many of the shapes as Oclgrind does in so many seconds."""
+        return affordable(shapes, self.products, A_SECOND * seconds)
 
 
 class InChild(OpenCLProduct):

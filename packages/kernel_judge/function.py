@@ -60,7 +60,7 @@ class Function:
         """What the move finds, here."""
         return move(self)
 
-    def affordable(self, shapes: list[Shape]) -> list[Shape]:
+    def affordable(self, shapes: list[Shape], seconds: float = 1) -> list[Shape]:
         """All of the shapes."""
         return shapes
 

@@ -18,6 +18,7 @@ from .reference import drawn, wrong_elements
 from .report import Report
 from .shapes import MULTIPLIED, PART, PATIENCE, for_a_function, largest, telling, watched
 
+LONGER = 6  # seconds, beside one, that other sizes may be watched for: a race may show at many tiles only
 ENOUGH = 4  # wrong launches, to see what they have in common
 
 
@@ -43,9 +44,8 @@ def watch(product: Product, shapes: list[Shape] | None = None) -> Seen:
     small, unlike = shapes or watched(product.tile), [] if shapes else product.unlike()
     affordable = product.affordable(small) or ([] if unlike else [min(small, key=math.prod)])
     own, whole = [(product, affordable)], affordable == small
-    others = [(other, telling(other.tile)) for other in unlike]
-    if others and not whole:
-        others[0] = unlike[0], watched(unlike[0].tile)
+    lists = [telling if whole or number else watched for number in range(len(unlike))]
+    others = [(one, one.affordable(of(one.tile), LONGER)) for of, one in zip(lists, unlike, strict=True)]
     for one, chosen in own + others if whole else others + own:
         seen = examine(one, chosen)
         refused = one is not product and seen.findings and seen.findings[0].kind == Kind.NOT_COMPILED
@@ -70,9 +70,10 @@ def multiply(product: Product, stages: list[list[Shape]]) -> Seen:
     """The second move: what `examine` finds at the first list that shows anything; small ones are easier to read."""
     tried = []
     for shapes in stages:
-        seen = examine(product, [shape for shape in shapes if product.takes(shape)], len(tried))
+        chosen = [shape for shape in shapes if product.takes(shape)]
+        seen = examine(product, chosen, len(tried))
         tried += seen.shapes
-        if seen.findings:
+        if seen.findings or len(seen.shapes) < len(chosen):  # its time was over
             break
     return seen._replace(shapes=tried)
 

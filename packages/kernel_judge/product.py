@@ -50,8 +50,8 @@ class Product(Protocol):
     def natively(self, move: Callable[["Product"], Seen]) -> Seen:
         """What the move finds at native speed, where a crash, or a loop that never ends, does no harm."""
 
-    def affordable(self, shapes: list[Shape]) -> list[Shape]:
-        """As many of the shapes as are multiplied in a second or so where each access is seen; [] for none."""
+    def affordable(self, shapes: list[Shape], seconds: float = 1) -> list[Shape]:
+        """As many of the shapes as are multiplied in so many seconds where each access is seen; [] for none."""
 
     def unlike(self) -> list["Product"]:
         """The same source at two sets of sizes, no two of them equal; [] where the source takes none."""

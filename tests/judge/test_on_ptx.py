@@ -1,14 +1,16 @@
 """CUDA kernels of one's own with no GPU: what passes, what Numba refuses, what the PTX machine finds."""
 
+from functools import partial
+
 import pytest
 from numba import cuda, float32
 
 from helpers import check, cuda_kernel, ladder
-from helpers.checking import in_time
-from helpers.checking.cuda import CudaProduct, watch_there
+from helpers.checking.cuda import CudaProduct, on_the_machine
+from helpers.child import in_child
 from helpers.launch import CudaKernel
-from helpers.sandbox import in_child
-from kernel_judge import shapes
+from kernel_judge import on_ptx
+from kernel_judge.moves import multiply, watch
 from kernel_judge.words import CHINESE, spelled
 
 HEAD = "from numba import cuda, float32, int32\nimport math\nimport numpy as np\n\n"
@@ -198,13 +200,16 @@ def test_what_the_machine_sees_has_the_name_and_the_line_of_the_source(step, sou
     assert "smem" not in message and "PTX" not in message
 
 
-@pytest.mark.parametrize("work, kinds, largest", [(1, ["too slow"], ()), (500_000, [], (13, 9, 259))])
-def test_a_kernel_that_is_slow_on_the_ptx_machine_is_right_at_the_sizes_that_it_did(monkeypatch, work, kinds, largest):
+LONG = (65, 65, 200)
+
+
+@pytest.mark.parametrize("sizes, kinds, done", [([LONG], ["too slow"], [LONG]), ([(1, 1, 1), LONG], [], [(1, 1, 1)])])
+def test_a_kernel_that_is_slow_on_the_ptx_machine_is_right_at_the_sizes_that_it_did(monkeypatch, sizes, kinds, done):
     monkeypatch.setattr(CudaKernel, "runs_natively", False)
-    monkeypatch.setattr(in_time, "WORK", work)
+    monkeypatch.setattr(on_ptx, "WORK", 1)
     product = CudaProduct(cuda_kernel(naive(), like="naive", BM=4, BN=4))
-    seen = product.natively([shapes.watched(product.tile), [*shapes.MULTIPLIED]])
-    assert [finding.kind for finding in seen.findings] == kinds and shapes.largest(seen.shapes or [()]) == largest
+    seen = product.natively(partial(multiply, stages=[sizes, sizes]))
+    assert [finding.kind for finding in seen.findings] == kinds and seen.shapes == done
 
 
 def test_arrays_that_are_aligned_may_come_behind_an_odd_one():
@@ -219,17 +224,14 @@ def test_races_are_told_in_program_order():
     assert "still reading" in second and lines[0].startswith("acc +=") and lines[1].startswith("As[ty, tx] =")
 
 
-def watch(product):
-    return product.watch([(5, 6, 7)])
-
-
 @pytest.mark.parametrize(
     "source", [FOUND["no guard"][1], REFUSED["a line that Numba has in hand"][0]], ids=["found", "refused"]
 )
 def test_a_child_says_the_same_as_it_does_for_a_process_with_a_gpu(source):
     k = cuda_kernel(source, like="naive", BM=4, BN=4)
-    there = in_child(k, watch_there, move=watch, own=True, source=k.source)
-    assert there.value == CudaProduct(k).seen(watch) and there.value.findings
+    move = partial(watch, shapes=[(5, 6, 7)])
+    there = in_child(k, partial(on_the_machine, k, move))
+    assert there.value == CudaProduct(k).watched(move) and there.value.findings
 
 
 class OnGPU(CudaKernel):

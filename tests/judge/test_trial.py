@@ -1,6 +1,6 @@
 """A learner's wrong kernel costs a child process, never the notebook."""
 
-from types import SimpleNamespace
+from functools import partial
 
 import pytest
 from kernels import UNDER_OCLGRIND
@@ -9,8 +9,9 @@ from helpers import check, cuda_kernel, devices, ladder, opencl_kernel
 from helpers.checking import opencl
 from helpers.checking.run_check import product_of
 from helpers.launch import KernelError
-from helpers.sandbox import child, oclgrind_findings
-from kernel_judge import Finding
+from kernel_judge import child
+from kernel_judge.moves import watch
+from kernel_judge.oclgrind import findings_in
 
 SHAPES = [(5, 6, 7)]
 
@@ -90,7 +91,7 @@ Invalid write of size 4 at global memory address 0x30000000000e4
 
 
 def test_oclgrinds_reports_are_read_causes_first_and_once():
-    assert [(f.kind, f.lines) for f in oclgrind_findings(LOG, "")] == [("out of bounds", (33,)), ("race", (33, 34))]
+    assert [(f.kind, f.lines) for f in findings_in(LOG, "")] == [("out of bounds", (33,)), ("race", (33, 34))]
 
 
 UNALIGNED = (
@@ -113,14 +114,14 @@ What a later Oclgrind may say
 Oclgrind: 1000 errors generated - suppressing further errors
 
 """
-    findings = oclgrind_findings(log, "")
+    findings = findings_in(log, "")
     assert [(f.kind, f.lines) for f in findings] == [
         ("divergent barrier", (8,)),
         ("misaligned", (10,)),
         ("reported by Oclgrind", (9,)),
     ]
     assert findings[-1].message == "What a later Oclgrind may say"
-    assert oclgrind_findings("\nOclgrind: 1000 errors generated - suppressing further errors\n\n", "") == []
+    assert findings_in("\nOclgrind: 1000 errors generated - suppressing further errors\n\n", "") == []
 
 
 @pytest.mark.parametrize(
@@ -143,7 +144,7 @@ Oclgrind: 1000 errors generated - suppressing further errors
 @UNDER_OCLGRIND
 def test_what_a_device_lets_pass_is_named(old, new, kind, line):
     k = naive((old, new))
-    findings = product_of(k).watch([(4, 4, 3)]).findings
+    findings = product_of(k).watched(partial(watch, shapes=[(4, 4, 3)])).findings
     assert findings and findings[0].kind == kind, findings
     assert line in k.source.splitlines()[findings[0].lines[0] - 1]
 
@@ -151,41 +152,9 @@ def test_what_a_device_lets_pass_is_named(old, new, kind, line):
 @UNDER_OCLGRIND
 def test_nan_that_a_kernel_makes_is_not_called_unset():
     k = naive(("acc = 0.0f;", "acc = 0.0f / (K - K);"))
-    assert [finding.kind for finding in product_of(k).watch([(4, 4, 3)]).findings] == ["not a number"]
-
-
-def test_a_hang_of_a_kernel_that_prints_points_at_the_print():
-    k = naive(("acc = 0.0f;", 'acc = 0.0f;  // printf(\nprintf("%d", K);'))
-    finding = child.in_the_source(k, Finding("hang", "it still ran"))
-    assert finding.message.startswith("it still ran; it prints here") and len(finding.lines) == 1
-    assert k.source.splitlines()[finding.lines[0] - 1].startswith("printf(")
-
-
-@pytest.mark.parametrize(
-    "status, said, words",
-    [
-        (
-            -11,
-            "PLEASE submit a bug report to https://example.com",
-            "(exit status -11), likely with an index far outside",
-        ),
-        (-8, "", "(exit status -8), likely since it divides a whole number by zero"),
-        (1, "MemoryError: no room", "(exit status 1): MemoryError: no room"),
-    ],
-)
-def test_a_crash_is_told_in_words_for_its_author(status, said, words):
-    finding = child.crash(status, said)
-    assert words in finding.message and "bug report" not in finding.message
-
-
-def test_a_crash_names_the_arrays_whose_size_is_fixed():
-    source = (
-        "__kernel void mine(__global float *A)\n{\n// float no[3];\n__local float a, t[16][4];\nint4 at[2] = {0};\n}"
-    )
-    k = SimpleNamespace(source=source, dialect="OpenCL")
-    finding = child.in_the_source(k, child.crash(-11, ""))
-    assert finding.message.endswith("Look whether each index of t[16][4] and at[2] stays below its size")
-    assert finding.lines == (4, 5)
+    assert [finding.kind for finding in product_of(k).watched(partial(watch, shapes=[(4, 4, 3)])).findings] == [
+        "not a number"
+    ]
 
 
 def test_no_barrier_is_missing_where_two_work_items_write_and_one_may_be_where_one_reads():
@@ -194,7 +163,7 @@ def test_no_barrier_is_missing_where_two_work_items_write_and_one_may_be_where_o
         ("Write-write", "two work-items write different numbers to the same element of local memory"),
         ("Read-write", "work-items read and write the same element of local memory, since there is no barrier between"),
     ):
-        [finding] = oclgrind_findings(report.replace("Write-write", kind), "\n" * 40)
+        [finding] = findings_in(report.replace("Write-write", kind), "\n" * 40)
         assert finding.message.startswith(said) and ("barrier" in finding.message) == ("barrier" in said), finding
 
 
@@ -210,7 +179,6 @@ def started(monkeypatch):
 def test_a_right_kernel_takes_two_children(started):
     """One under Oclgrind, and one on the device; of CUDA one of them, since the PTX machine runs here."""
     k = own("tiled", TILE=4)
-    started.clear()  # of the one in which it was built
     assert check(k, SHAPES) and len(started) == 2
     k = cuda_kernel(cuda_kernel("naive").source, like="naive", BM=4, BN=4)
     started.clear()
@@ -219,5 +187,6 @@ def test_a_right_kernel_takes_two_children(started):
 
 def test_a_kernel_that_never_ends_is_stopped(monkeypatch):
     monkeypatch.setattr(opencl, "SECONDS", 2)
-    [finding] = product_of(naive(("k < K; k++", "k < K; k += M - M"))).watch(SHAPES).findings
+    product = product_of(naive(("k < K; k++", "k < K; k += M - M")))
+    [finding] = product.watched(partial(watch, shapes=SHAPES)).findings
     assert finding.kind == "hang" and "after 2 s" in finding.message and "its loops are here" in finding.message

@@ -18,7 +18,7 @@ from .launch.operands import leave_guards_out
 
 SECONDS = 60  # of computing
 WATCHED = "OCLGRIND_LOG"  # an environment variable that a child under Oclgrind has
-child.preload("helpers.launch.opencl", "helpers.launch.cuda", "helpers.launch.natively", __name__)
+child.preload(__name__, "helpers.launch.opencl", "helpers.launch.cuda")
 
 
 def in_child(

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 from helpers import ask_drivers, devices, drivers, packages
-from helpers.sandbox.child import child_environment
+from helpers.child import child_environment
 
 doctor = importlib.import_module("helpers.doctor")  # `helpers.doctor` is the function
 ROOT = Path(__file__).resolve().parent.parent
@@ -163,7 +163,7 @@ def test_the_doctor_has_a_row_for_a_driver_that_was_left_out(source, remedy, mon
 
 def test_the_users_settings_of_oclgrind_reach_no_child(monkeypatch):
     monkeypatch.setenv("OCLGRIND_UNINITIALIZED", "1")
-    assert not any(name.startswith("OCLGRIND_") for name in child_environment(compiler=False))
+    assert not any(name.startswith("OCLGRIND_") for name in child_environment())
     printed, problem = drivers.in_python(["-I", "-S", "-c", "import os; print(*os.environ)"], 60)
     assert "PATH" in printed and "OCLGRIND_" not in printed, problem
 

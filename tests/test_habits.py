@@ -48,14 +48,13 @@ def test_no_function_hides_the_module_it_comes_from():
     assert hidden == []
 
 
-# Where text becomes code, or bytes become objects: never those of a file that somebody else wrote. (`child.py` reads
-# what a kernel's own child has written; the other two pass a launch to a child, and its answer back, through pipes.)
+# Where text becomes code, or bytes become objects: never those of a file that somebody else wrote. (`child.py` is
+# given a function by its parent; the other two pass a launch to a child, and its answer back, through pipes.)
 RUNS = {
     "launch/cuda_source.py": ["exec"],
+    "child.py": ["pickle.loads"],
     "in_child.py": ["pickle.load"],
     "native_child.py": ["pickle.load"],
-    "sandbox/child.py": ["pickle.load"],
-    "sandbox/inside.py": ["pickle.loads"],
     "triton_product.py": ["exec"],
 }
 

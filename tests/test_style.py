@@ -13,7 +13,7 @@ from packaging.version import Version
 import helpers
 
 # "" is helpers itself.
-ROOMS = ("", "checking", "classroom", "clock", "exercises", "instruments", "launch", "pictures", "sandbox")
+ROOMS = ("", "checking", "clock", "exercises", "instruments", "launch", "pictures")
 KERNELS = {"cuda", "opencl"}  # these hold kernels, and answer no question
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -1,10 +1,10 @@
 """Plant small faults in a room's code, one at a time, and list those that its tests do not see. Linux and macOS only.
 
-    python tools/mutation.py sandbox                     a room: helpers/sandbox, by tests/sandbox
-    python tools/mutation.py sandbox/process.py          one file of it
+    python tools/mutation.py clock                       a room: helpers/clock, by tests/clock
+    python tools/mutation.py clock/timing.py             one file of it
     python tools/mutation.py gpu_model                   a package beside helpers, by the tests in its folder
-    python tools/mutation.py sandbox/child.py tests/sandbox/test_child.py   by these tests only, which is quicker
-    python tools/mutation.py --draw 50 --seed 1 sandbox    fifty of its faults, drawn at random: a room has thousands
+    python tools/mutation.py clock/timing.py tests/clock/test_timing.py   by these tests only, which is quicker
+    python tools/mutation.py --draw 50 --seed 1 clock    fifty of its faults, drawn at random: a room has thousands
 
 mutmut plants them, in functions and methods that no decorator changes, and runs the tests that call the
 function. It works in a copy of the checkout, build/mutants/, which is made anew. Its settings are in pyproject.toml.
@@ -79,7 +79,7 @@ def verdicts(said: str) -> dict[str, str]:
 def main(arguments: list[str] | None = None) -> int:
     """Do what the command line says. Returns the exit status: not 0 where the tests fail without any fault."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("room", help="a room, such as sandbox, a package beside helpers/, or a file in one")
+    parser.add_argument("room", help="a room, such as clock, a package beside helpers/, or a file in one")
     parser.add_argument("tests", nargs="*", help="the tests to run; those of the room by default")
     parser.add_argument("--draw", type=int, help="how many faults to try, drawn at random; all by default")
     parser.add_argument("--seed", type=int, default=0, help="which of them are drawn (0)")

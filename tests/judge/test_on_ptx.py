@@ -200,7 +200,7 @@ def test_what_the_machine_sees_has_the_name_and_the_line_of_the_source(step, sou
     assert "smem" not in message and "PTX" not in message
 
 
-LONG = (4, 4, 4000)
+LONG = (1, 1, 999)
 
 
 @pytest.mark.parametrize("sizes, kinds, done", [([LONG], ["too slow"], [LONG]), ([(1, 1, 1), LONG], [], [(1, 1, 1)])])

@@ -9,9 +9,9 @@ from distribution import ALONE
 
 
 def test_a_room_or_a_file_of_it_is_tried_by_the_rooms_tests():
-    files, tests = mutation.chosen("sandbox")
-    assert {"helpers/sandbox/__init__.py", "helpers/sandbox/child.py"} < set(files) and tests == "tests/sandbox"
-    assert mutation.chosen("sandbox/child.py") == (["helpers/sandbox/child.py"], "tests/sandbox")
+    files, tests = mutation.chosen("clock")
+    assert {"helpers/clock/__init__.py", "helpers/clock/timing.py"} < set(files) and tests == "tests/clock"
+    assert mutation.chosen("clock/timing.py") == (["helpers/clock/timing.py"], "tests/clock")
 
 
 @pytest.mark.parametrize("package", ALONE)

@@ -18,7 +18,7 @@ from .reference import drawn, wrong_elements
 from .report import Report
 from .shapes import MULTIPLIED, PART, PATIENCE, for_a_function, largest, telling, watched
 
-LONGER = 6  # seconds, beside one, that other sizes may be watched for: a race may show at many tiles only
+LONGER = 3.5  # seconds for all small shapes, where they take no more; else one has to do, and other sizes have these
 ENOUGH = 4  # wrong launches, to see what they have in common
 
 
@@ -42,16 +42,15 @@ def judge(product: Product, shapes: list[Shape] | None = None) -> Report:
 def watch(product: Product, shapes: list[Shape] | None = None) -> Seen:
     """The first move: the small shapes once, at its own sizes or, where these are too large for all, at unlike ones."""
     small, unlike = shapes or watched(product.tile), [] if shapes else product.unlike()
-    affordable = product.affordable(small) or ([] if unlike else [min(small, key=math.prod)])
-    own, whole = [(product, affordable)], affordable == small
+    whole = product.affordable(small, LONGER) == small
+    chosen = small if whole else product.affordable(small) or ([] if unlike else [min(small, key=math.prod)])
     lists = [telling if whole or number else watched for number in range(len(unlike))]
     others = [(one, one.affordable(of(one.tile), LONGER)) for of, one in zip(lists, unlike, strict=True)]
-    for one, chosen in own + others if whole else others + own:
-        seen = examine(one, chosen)
-        refused = one is not product and seen.findings and seen.findings[0].kind == Kind.NOT_COMPILED
-        if seen.findings and not refused:  # a source may refuse other sizes
-            return Seen(seen.findings, affordable, at="" if one is product else one.sizes)
-    return Seen([], affordable)
+    for one, those in [(product, chosen), *others] if whole else [*others, (product, chosen)]:
+        found = examine(one, those).findings
+        if found and (one is product or found[0].kind != Kind.NOT_COMPILED):  # a source may refuse other sizes
+            return Seen(found, chosen, at="" if one is product else one.sizes)
+    return Seen([], chosen)
 
 
 def elsewhere(product: Product, seen: Seen) -> list[Finding]:

@@ -18,7 +18,7 @@ from .reference import drawn, wrong_elements
 from .report import Report
 from .shapes import MULTIPLIED, PART, PATIENCE, for_a_function, largest, telling, watched
 
-LONGER = 3.5  # seconds for all small shapes, where they take no more; else one has to do, and other sizes have these
+WHOLE, OTHERS = 3.5, 6  # seconds at most for all small shapes, else one; and for those of another size
 ENOUGH = 4  # wrong launches, to see what they have in common
 
 
@@ -42,10 +42,10 @@ def judge(product: Product, shapes: list[Shape] | None = None) -> Report:
 def watch(product: Product, shapes: list[Shape] | None = None) -> Seen:
     """The first move: the small shapes once, at its own sizes or, where these are too large for all, at unlike ones."""
     small, unlike = shapes or watched(product.tile), [] if shapes else product.unlike()
-    whole = product.affordable(small, LONGER) == small
+    whole = product.affordable(small, WHOLE) == small
     chosen = small if whole else product.affordable(small) or ([] if unlike else [min(small, key=math.prod)])
     lists = [telling if whole or number else watched for number in range(len(unlike))]
-    others = [(one, one.affordable(of(one.tile), LONGER)) for of, one in zip(lists, unlike, strict=True)]
+    others = [(one, one.affordable(of(one.tile), OTHERS)) for of, one in zip(lists, unlike, strict=True)]
     for one, those in [(product, chosen), *others] if whole else [*others, (product, chosen)]:
         found = examine(one, those).findings
         if found and (one is product or found[0].kind != Kind.NOT_COMPILED):  # a source may refuse other sizes

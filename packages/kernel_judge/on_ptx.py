@@ -21,7 +21,7 @@ from .touched import FLOAT, Launched, outside_on_ptx, race_on_ptx, unset_on_ptx
 # in seconds, so that a verdict is the same on a busy computer. A rung of the course takes a third of it at most.
 WORK = 1_500_000
 # In `cost`: what is watched in a second or less, and the most that is multiplied as a GPU gets it.
-A_SECOND, LARGEST = 6_000_000, 4_000_000
+A_SECOND, LARGEST = 1_700_000, 4_000_000
 A_LAUNCH = 50_000  # of these, whatever it does
 SIDE_BY_SIDE = 3000  # threads, for which the machine takes twice as long as for one
 EXAMPLE = (np.zeros((1, 1), np.float32),) * 3  # A, B, C

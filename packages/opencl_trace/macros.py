@@ -55,7 +55,7 @@ def expand(source, parameters):
     expander = Expander()
     for name in ("__PCPP__", "__DATE__", "__TIME__"):
         expander.undef(name)
-    for name, value in parameters.items():
+    for name, value in {"true": 1, "false": 0, **parameters}.items():  # OpenCL C has these two as macros
         expander.define(f"{name} {value}")
     expander.parse(source)
     pieces, line = [], 1

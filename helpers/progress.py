@@ -5,7 +5,7 @@ comparison ever holds it. Where there is neither a notebook nor a terminal, noth
 """
 
 import time
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 
 from tqdm import tqdm
 
@@ -31,10 +31,25 @@ class ProgressBar(AbstractContextManager):
         if time.monotonic() - self.start < self.patience:
             return
         if self.bar is None:
-            self.bar, self.place = new_bar(self.total)
+            self.bar = self.shown()
         text = f"{self.what}: {done:.0f} s" + (f" of at most {self.total:.0f} s" if self.total else "")
         self.bar.n = min(done, self.total or done)
-        self.bar.set_description_str(" ".join(filter(None, [text, note])))
+        self.bar.set_description_str(f"{text} {note}".rstrip())
+
+    def shown(self) -> tqdm:
+        """A new bar: in a notebook in a place of its own, elsewhere on a terminal."""
+        if in_a_notebook():
+            with suppress(ImportError):  # where ipywidgets are missing there is no bar
+                from IPython.display import display
+                from tqdm.notebook import tqdm as widget
+
+                bar = widget(total=self.total, leave=False, display=False, bar_format="{desc}{bar}")
+                reference = {"version_major": 2, "version_minor": 0, "model_id": bar.container.model_id}
+                self.place = display({WIDGET: reference}, raw=True, display_id=True)
+                return bar
+            return tqdm(disable=True)
+        form = "{desc} |{bar:20}|" if self.total else "{desc}"
+        return tqdm(total=self.total, leave=False, disable=None, bar_format=form)  # None: only on a terminal
 
     def __exit__(self, *_):
         if self.bar is not None:
@@ -42,21 +57,3 @@ class ProgressBar(AbstractContextManager):
             self.bar.close()
         if self.place is not None:
             self.place.update({}, raw=True)  # an empty output, which no page stores
-
-
-def new_bar(total):
-    """A bar, and the place in a notebook where it is shown, None in a terminal."""
-    if not in_a_notebook():
-        # With disable=None it is left out where the errors' stream is no terminal.
-        form = "{desc} |{bar:20}|" if total else "{desc}"
-        return tqdm(total=total, leave=False, disable=None, bar_format=form), None
-    try:
-        import ipywidgets  # noqa: F401, what tqdm shows there
-    except ImportError:
-        return tqdm(disable=True), None
-    from IPython.display import display
-    from tqdm.notebook import tqdm as widget
-
-    bar = widget(total=total, leave=False, display=False, bar_format="{desc}{bar}")
-    reference = {"version_major": 2, "version_minor": 0, "model_id": bar.container.model_id}
-    return bar, display({WIDGET: reference}, raw=True, display_id=True)

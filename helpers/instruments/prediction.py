@@ -27,6 +27,7 @@ from gpu_model.gpus import arch_of, known, known_arch
 from gpu_model.machine_code import CompilerReport
 from gpu_model.published import MEASURED, SIZE, SIZES
 from gpu_model.tested_limits import LimitsTested, limits_tested
+from kernel_judge.on_ptx import run_arrays
 
 from .. import devices, ladder, needs
 from ..arguments import sizes
@@ -35,7 +36,7 @@ from ..launch import Kernel, KernelError, cuda_kernel, draw
 from ..launch.cuda import SIGNATURE
 from ..launch.cuda_source import from_function, from_text
 from ..launch.numba_internals import compile_ptx, plain_function
-from ..launch.on_ptx import refuse_long, run_arrays
+from ..launch.on_ptx import refuse_long
 
 # What this room offers, too.
 __all__ = ["GPU", "GPUS", "BlockRun", "LimitsTested", "gpu_like", "limits_tested", "occupancy", "side_by_side"]
@@ -96,7 +97,8 @@ def run_text(
     with its line, for what the PTX machine does not know.
     """
     (M, K), N = A.shape, B.shape[1]
-    run = run_arrays(ptx, block, grid, A, B, np.full((M, N), np.nan, np.float32), limit)
+    with course_errors():
+        run = run_arrays(ptx, block, grid, A, B, np.full((M, N), np.nan, np.float32), limit=limit or 5000 * (K + 100))
     findings = run.findings + about_stores(run)
     return CompiledRun(**vars(run) | {"findings": findings}, kernel=title, M=M, N=N, K=K, ptx=ptx)
 

@@ -11,19 +11,24 @@ import numpy as np
 
 import opencl_trace
 from cuda_without_gpu import to_ptx
-from ptx_machine import LINE, SECTOR, bank_rounds, sectors
+from kernel_judge.on_ptx import run_arrays
+from ptx_machine import LINE, SECTOR, PTXError, bank_rounds, sectors
 from ptx_machine.touches import Table, Trace, Traffic, by_line, cells, of_run, records
 
 from .. import devices, ladder
 from ..arguments import sizes
 from ..child import in_child, made_from, packed, source_line
+from ..errors import in_our_words
 from ..launch import Kernel, KernelError, draw
-from ..launch.on_ptx import CERTAIN, EXAMPLE, ptx_of, run_arrays
+from ..launch.cuda_source import at_its_line
+from ..launch.numba_internals import plain_function
+from ..launch.on_ptx import EXAMPLE
 from ..names import named
 
 LIMIT = 1 << 15  # multiply-adds of a run, of which a picture can be drawn
-MOST = 2_000_000  # accesses of threads that the PTX machine keeps
-AT_ONCE = 1 << 15  # threads of an instruction, at most: where fewer have room, no more is kept
+MOST = 4_000_000  # accesses of threads that the PTX machine keeps: many more than of any kernel of these sizes
+# Wrong even if the numbers are right.
+CERTAIN = {"out of bounds", "misaligned", "divergent barrier", "hang", "out of time", "error"}
 KEPT = 8  # traces; pictures and tables of the same run follow each other
 __all__ = ["Traffic", "cells"]  # which this room offers, too
 recent: dict[bytes, Trace] = {}  # {what was run: its trace}, the latest last
@@ -99,17 +104,23 @@ def run_noted(k: Kernel, A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, dict
 
 def on_ptx(k: Kernel, A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, dict]:
     """The same of a CUDA kernel, from a run of its compiled code. Raises KernelError for what no GPU would do."""
-    (M, _), N = A.shape, B.shape[1]
-    C = np.full((M, N), np.nan, np.float32)
-    ptx = ptx_of(k.function, each=True)
-    run = run_arrays(ptx, k.block, k.grid(M, N), A, B, C, trace=MOST, requests=False)
+    C = np.full((len(A), B.shape[1]), np.nan, np.float32)
+    grid, limit = k.grid(*C.shape), 5000 * (len(B) + 100)
+    try:
+        with in_our_words():
+            compiled = to_ptx.compiled_for(k.function, *EXAMPLE)
+            ptx = to_ptx.text_of(compiled, each=True)
+        run = run_arrays(ptx, k.block, grid, A, B, C, limit=limit, trace=MOST, requests=False)
+    except (KernelError, PTXError, ValueError) as error:
+        raise KernelError(str(error)) from None
+    except Exception as error:  # Numba raises many kinds, each of which is about the kernel
+        file = plain_function(k.function).__code__.co_filename
+        raise KernelError(f"the kernel does not compile:\n{at_its_line(error, file)}") from None
     if found := next((finding for finding in run.findings if finding.kind in CERTAIN), None):
         raise KernelError(f"{k} cannot be followed: {in_words(k, found)}.")
-    if sum(one.threads.size for one in run.trace) > MOST - AT_ONCE:
-        raise KernelError(f"{k} makes more than {MOST - AT_ONCE:,} accesses. Choose a smaller size.")
-    shared = to_ptx.shared_arrays(to_ptx.compiled_for(k.function, *EXAMPLE))
-    sizes = {compiled: (name, size) for compiled, (name, _, size) in shared.items()}
-    rows = of_run(run, k.grid(M, N)[0], sizes, lambda line: source_line(k, line))
+    shared = to_ptx.shared_arrays(compiled)
+    names = {compiled: (name, size) for compiled, (name, _, size) in shared.items()}
+    rows = of_run(run, grid[0], names, lambda line: source_line(k, line))
     return rows, {name: shape for name, shape, _ in shared.values()}
 
 

@@ -1,21 +1,8 @@
-"""Compiled CUDA kernels on the PTX machine, with no GPU."""
-
-from collections.abc import Callable
+"""Compiled CUDA kernels on the PTX machine, with no GPU: what it does in seconds."""
 
 import numpy as np
 
-import ptx_machine
-from cuda_without_gpu import device, to_ptx
-
-from ..errors import KernelError, in_our_words
-from .cuda_source import at_its_line
-from .numba_internals import plain_function
-
 LONGEST, LARGEST, MOST = 1 << 17, 1 << 22, 1 << 28  # K, M * N and M * N * K that it takes some twenty seconds for
-C_AT = 22  # where a kernel of (A, B, C) takes C's elements
-# Wrong even if the numbers are right.
-CERTAIN = {"out of bounds", "misaligned", "divergent barrier", "hang", "out of time", "error"}
-ARGUMENTS = "ABC"  # in the course's order
 EXAMPLE = (np.zeros((1, 1), np.float32),) * 3  # A, B, C
 
 
@@ -26,54 +13,3 @@ def refuse_long(M: int, N: int, K: int) -> None:
             f"{M} x {K} times {K} x {N} would take the PTX machine minutes: it runs in Python. Stay at K <= {LONGEST}, "
             f"M * N <= {LARGEST} and M * N * K <= {MOST}, such as 128 x 128 x 64."
         )
-
-
-def run_arrays(
-    ptx: str,
-    block: tuple,
-    grid: tuple,
-    A: np.ndarray,
-    B: np.ndarray,
-    C: np.ndarray,
-    limit: int | None = None,
-    trace: bool = False,
-    blocks: list | None = None,
-    order: str = ARGUMENTS,
-    requests: bool = True,
-) -> ptx_machine.Run:
-    """Run PTX of a kernel of (A, B, C), as Numba compiles it. A (M, K), B (K, N), C (M, N): float32; they stay.
-
-    `limit`: instructions that blocks side by side may take together. `trace`: whether to keep who touched what.
-    `blocks`: the numbers of those that run, None for all. `order`: of the kernel's arguments, and of the run's arrays.
-    `requests`: whether to count what warps ask of memory.
-    Raises KernelError, with its line, for what the PTX machine does not know, and for what no GPU launches.
-    """
-    args = []
-    for name in order:
-        array = {"A": A, "B": B, "C": C}[name].view()
-        array.flags.writeable = name == "C"
-        # So Numba passes an array: two pointers of its own, size, item size, data, two sizes, two strides.
-        args += [0, 0, array.size, array.itemsize, array, *array.shape, *array.strides]
-    options = dict(names=dict(zip((4, 13, C_AT), order, strict=True)), trace=trace, blocks=blocks, requests=requests)
-    try:
-        limit = limit or 5000 * (A.shape[1] + 100)
-        return device.run(ptx, grid, block, args, limit=limit, **options)
-    except (ptx_machine.PTXError, ValueError) as error:
-        raise KernelError(str(error)) from None
-
-
-def ptx_of(function: Callable, level: int = to_ptx.WATCHED, each: bool = False) -> str:
-    """PTX of a `@cuda.jit` kernel, or of a plain function, of (A, B, C), float32 and C-contiguous, compiled once.
-
-    `level`: WATCHED, which keeps each access of the source to arrays, or COUNTED, as a GPU would get it. `each`: as
-    `to_ptx.text_of` has it. Raises KernelError for what does not compile.
-    """
-    try:
-        with in_our_words():
-            kernel = to_ptx.compiled_for(function, *EXAMPLE)
-            return to_ptx.text_of(kernel, level, each=each)
-    except KernelError:
-        raise
-    except Exception as error:  # Numba raises many kinds, each of which is about the kernel
-        file = (plain_function(function) or function).__code__.co_filename
-        raise KernelError(f"the kernel does not compile:\n{at_its_line(error, file)}") from None

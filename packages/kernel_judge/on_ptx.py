@@ -42,6 +42,20 @@ def within_budget(move: Callable[[Product], Seen], product: Product) -> Seen:
         device.BUDGET.reset(here)
 
 
+def run_arrays(ptx: str, block: tuple, grid: tuple, A, B, C, **options: object) -> ptx_machine.Run:
+    """Run PTX of a kernel of (A, B, C), as Numba compiles it. A (M, K), B (K, N), C (M, N): float32; they stay.
+
+    `options`: as `ptx_machine.run` has them. Raises PTXError and ValueError as it does.
+    """
+    args = []
+    for array in (A, B, C):
+        seen = array.view()
+        seen.flags.writeable = array is C
+        # So Numba passes an array: two pointers of its own, size, item size, data, two sizes, two strides.
+        args += [0, 0, seen.size, seen.itemsize, seen, *seen.shape, *seen.strides]
+    return device.run(ptx, grid, block, args, names=NAMES, **options)
+
+
 class OnPtx(Function):
     """A `@cuda.jit` kernel of (A, B, C), float32 and C-contiguous.
 
@@ -102,14 +116,9 @@ class OnPtx(Function):
 
     def run(self, A, B, fill=np.nan, unset: tuple = (), limit: int | None = None, trace: bool = False):
         """One `ptx_machine.Run`, in which those variables begin with NaN or -1 and C full of `fill`."""
-        C, args = np.full((len(A), B.shape[1]), fill, np.float32), []
-        for array in (A, B, C):
-            seen = array.view()
-            seen.flags.writeable = array is C
-            # So Numba passes an array: two pointers of its own, size, item size, data, two sizes, two strides.
-            args += [0, 0, seen.size, seen.itemsize, seen, *seen.shape, *seen.strides]
-        text, options = to_ptx.text_of(self.compiled, self.level, unset), dict(names=NAMES, requests=False, trace=trace)
-        return device.run(text, self.grid(*C.shape), self.block, args, limit=limit or self.limit(B), **options)
+        text, C = to_ptx.text_of(self.compiled, self.level, unset), np.full((len(A), B.shape[1]), fill, np.float32)
+        grid, limit = self.grid(*C.shape), limit or self.limit(B)
+        return run_arrays(text, self.block, grid, A, B, C, limit=limit, trace=trace, requests=False)
 
     def limit(self, B) -> int:
         """How many instructions blocks may take, whatever the style: one thread may load for all of its block."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from types import FunctionType
 
-from kernel_judge import child, packing
+from kernel_judge import child, oclgrind, packing
 from kernel_judge.child import Outcome
 
 from . import devices, drivers
@@ -17,7 +17,6 @@ from .launch.numba_internals import plain_function
 from .launch.operands import leave_guards_out
 
 SECONDS = 60  # of computing
-WATCHED = "OCLGRIND_LOG"  # an environment variable that a child under Oclgrind has
 child.preload(__name__, "helpers.launch.opencl", "helpers.launch.cuda")
 
 
@@ -71,7 +70,7 @@ def made_from(k: Kernel) -> str | Callable:
 
 def rebuilt(name: str, kernel: str | Callable, device: str | None, like: str, parameters: dict, attributes: dict):
     """A kernel of the dialect of that name, in a child: under Oclgrind for its device. Raises KernelError."""
-    if WATCHED in os.environ:
+    if oclgrind.LOG in os.environ:
         device = None
         leave_guards_out()  # what watches the kernel watches the ends of the buffers, too
     k = dialect(name).build(kernel, device, like=like, **parameters)

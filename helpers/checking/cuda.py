@@ -15,7 +15,7 @@ from .. import devices, ladder
 from ..child import in_child, source_line
 from ..errors import KernelError, in_our_words
 from ..launch import Kernel, numba_internals, refusals
-from .kernels import KernelProduct
+from .products import KernelProduct
 
 SECONDS = 40  # of computing, for all that is multiplied
 

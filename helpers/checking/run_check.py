@@ -13,7 +13,7 @@ from ..child import made_from, packed
 from ..launch import Contestant, Kernel
 from ..launch.host import contestant
 from ..launch.kernel import refuse_shapes
-from .functions import FunctionProduct
+from .products import FunctionProduct
 
 PLACEHOLDER = "your turn"
 KEPT: dict[bytes, Report] = {}  # verdicts on kernels, by all that they are

@@ -76,12 +76,10 @@ def compiler_report(k: Kernel | str, arch: str = "sm_90") -> CompilerReport:
 
 
 def run_ptx(k: Kernel | str, M: int, N: int, K: int, arch: str = "sm_80") -> CompiledRun:
-    """Compile a CUDA kernel for that architecture and run what came out, with no GPU. Returns `CompiledRun`.
+    """Compile a CUDA kernel for that architecture, run what came out on drawn A (M, K), B (K, N). Returns `CompiledRun`.
 
-    `k`: a kernel that `cuda_kernel` built, or the name of a step, which then has a GPU's parameters. A (M, K) and B
-    (K, N) are drawn. `arch`: such as "sm_80" or "sm_120". Raises ValueError for what is no CUDA kernel or no
-    architecture; KernelError for what does not compile and, with its line, for an instruction that is not known;
-    `needs.Missing` where NVIDIA's compiler is missing.
+    `k`, `arch`: as for `compiler_report`, or a newer architecture. Raises what that raises, and KernelError, with its
+    line, for an instruction that is not known.
     """
     k, (M, N, K) = for_gpu(k), sizes((M, N, K))
     refuse_long(M, N, K)
@@ -125,8 +123,7 @@ def title(k: Kernel) -> str:
 def ptx_of(k: Kernel, arch: str) -> str:
     """The PTX of a CUDA kernel for that architecture, such as "sm_80" or "sm_120", compiled in a child process.
 
-    Raises ValueError for what is no architecture, KernelError for what does not compile, `needs.Missing` where NVIDIA's
-    compiler is missing.
+    Raises ValueError for what is no architecture, and what `compiler_report` raises.
     """
     found = re.fullmatch(r"sm_(\d+)(\d)", arch)
     if not found:
@@ -189,12 +186,8 @@ def predicted_ladder(gpu: GPU | str, size: int = 4096, steps: list[str] | None =
 
 
 def counts_of(k: Kernel, arch: str) -> Counts:
-    """The `Counts` of a CUDA kernel for that architecture: kept ones of the ladder, or counted now.
-
-    Raises KernelError for what does not compile and for what is no product, `needs.Missing` where it has to be counted
-    and NVIDIA's compiler is missing.
-    """
-    return (kept().get((as_step(k), arch)) if not k.own else None) or count(k, arch)
+    """The `Counts` of a CUDA kernel for that architecture: kept ones of the ladder, or counted now. Raises as `predict`."""
+    return (None if k.own else kept().get((as_step(k), arch))) or count(k, arch)
 
 
 def as_step(k: Kernel) -> str:

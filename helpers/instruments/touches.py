@@ -117,21 +117,12 @@ def on_ptx(k: Kernel, A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, dict]:
         file = plain_function(k.function).__code__.co_filename
         raise KernelError(f"the kernel does not compile:\n{at_its_line(error, file)}") from None
     if found := next((finding for finding in run.findings if finding.kind in CERTAIN), None):
-        raise KernelError(f"{k} cannot be followed: {in_words(k, found)}.")
+        line = f" at line {source_line(k, found.source)}" if found.source else ""
+        raise KernelError(f"{k} cannot be followed: {found.kind}{line}. check says what it is.")
     shared = to_ptx.shared_arrays(compiled)
     names = {compiled: (name, size) for compiled, (name, _, size) in shared.items()}
     rows = of_run(run, grid[0], names, lambda line: source_line(k, line))
     return rows, {name: shape for name, shape, _ in shared.values()}
-
-
-def in_words(k, finding):
-    """What is wrong, by its line of k.source."""
-    line = f"line {source_line(k, finding.source)} " if finding.source else ""
-    if finding.kind == "out of bounds":
-        does = {"ld": "reads", "st": "writes"}.get(finding.text[:2], "touches")
-        memory = "shared" if ".shared" in finding.text else "global"
-        return f"{line or 'it '}{does} {memory} memory outside of its arrays"
-    return f"{line}({finding.kind}): {finding.message}"
 
 
 def with_notes(k: Kernel, A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, dict]:

@@ -6,6 +6,29 @@ from pathlib import Path
 from .findings import Finding, Kind
 
 DEVICE = "Oclgrind Simulator"  # its name
+LOG = "OCLGRIND_LOG"  # the environment variable that names the file of its reports
+RACES, UNSET = "OCLGRIND_DATA_RACES", "OCLGRIND_UNINITIALIZED"
+UNSEEN = {RACES: ("races", "reads outside a local array"), UNSET: ("numbers that nobody has set",)}
+AS_WRITTEN = "-cl-opt-disable"  # what the optimiser leaves out, such as a write past a private array, is seen so only
+# Vectors of 16, of whose second half Oclgrind says that nobody has set it, whoever has.
+SIXTEEN = r"\b(?:u?(?:char|short|int|long)|half|float|double|vload|vstore)16\b"
+# In a log: it dies of how it was asked, or lacks something, which is no fault of the kernel.
+ITS_OWN_FAULT = re.compile(r"Uninitialized\.cpp|Unsupported")
+
+
+def asks(source: str) -> list[tuple[dict[str, str], tuple[Finding, ...]]]:
+    """How it is asked about a source, each where it dies of the one before: (environment variables, notes)."""
+    thorough = (RACES,) if re.search(SIXTEEN, source) else (RACES, UNSET)
+    return [
+        (dict.fromkeys(ask, "1") | {"OCLGRIND_BUILD_OPTIONS": options}, not_looked_for(ask))
+        for ask, options in ((thorough, AS_WRITTEN), ((RACES,), ""))
+    ]
+
+
+def not_looked_for(ask: tuple = ()) -> tuple[Finding, ...]:
+    """Notes on what it was not asked for."""
+    unseen = [what for one, whats in UNSEEN.items() for what in whats if one not in ask]
+    return tuple(Finding("", "not_looked_for", values={"what": what}) for what in unseen)
 
 
 def environment(library: Path, folder: Path, local_bytes: int, group: int) -> dict[str, str]:
@@ -18,7 +41,7 @@ def environment(library: Path, folder: Path, local_bytes: int, group: int) -> di
     return {
         "OCL_ICD_VENDORS": str(folder),
         "OCLGRIND_NUM_THREADS": "1",  # so that a race is reported the same way each time
-        "OCLGRIND_LOG": str(folder / "oclgrind.log"),
+        LOG: str(folder / "oclgrind.log"),
         "OCLGRIND_LOCAL_MEM_SIZE": str(local_bytes),
         "OCLGRIND_MAX_WGSIZE": str(group),
     }
@@ -43,6 +66,11 @@ ITEM = re.compile(r"Local\((\d+),(\d+),\d+\) Group\((\d+),(\d+),\d+\)\n(.*)\n\s*
 # Reports that are no fault of a kernel: how many there were, and what Oclgrind itself lacks.
 HARMLESS = r"Oclgrind: \d+ errors generated|OCLGRIND FATAL ERROR|\s*$"
 FIRST = Kind.OUT_OF_BOUNDS, Kind.DIVERGENT, Kind.RACE, Kind.NO_WAIT  # what nobody had set follows from it
+
+
+def reports(log: str | Path) -> str:
+    """What is in its log; "" where there is none."""
+    return Path(log).read_text(errors="replace") if Path(log).is_file() else ""
 
 
 def findings_in(log: str, source: str) -> list[Finding]:

@@ -5,7 +5,7 @@ import pytest
 from kernels import PLACE, SMALL, STORE, UNDER_OCLGRIND, build, cl
 
 from helpers import check, cuda_kernel
-from helpers.checking.functions import FunctionProduct
+from helpers.checking.products import FunctionProduct
 from helpers.checking.run_check import not_yet
 from helpers.launch import HostKernel, draw
 from kernel_judge import Finding, Kind, Report, error_bound, examine

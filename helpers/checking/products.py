@@ -26,8 +26,6 @@ KINDS = {LOST: Kind.CRASH, PAST_THE_END: Kind.OUT_OF_BOUNDS}  # {key of an error
 class FunctionProduct(Function):
     """A `Contestant` that launches itself: what nobody can watch, and has no tile."""
 
-    tile, block, tile_known = (4, 4, 4), (4, 4), False
-
     def __init__(self, k: Contestant):
         self.k, self.name, self.source, self.inputs = k, str(k), k.source, k.inputs
         self.function = k.function if k.dialect == "Python" and hasattr(k, "function") else None

@@ -76,7 +76,7 @@ def compiler_report(k: Kernel | str, arch: str = "sm_90") -> CompilerReport:
 
 
 def run_ptx(k: Kernel | str, M: int, N: int, K: int, arch: str = "sm_80") -> CompiledRun:
-    """Compile a CUDA kernel for that architecture, run what came out on drawn A (M, K), B (K, N). Returns `CompiledRun`.
+    """Compile a CUDA kernel, and run what came out with no GPU, on drawn A (M, K), B (K, N). Returns `CompiledRun`.
 
     `k`, `arch`: as for `compiler_report`, or a newer architecture. Raises what that raises, and KernelError, with its
     line, for an instruction that is not known.
@@ -186,7 +186,7 @@ def predicted_ladder(gpu: GPU | str, size: int = 4096, steps: list[str] | None =
 
 
 def counts_of(k: Kernel, arch: str) -> Counts:
-    """The `Counts` of a CUDA kernel for that architecture: kept ones of the ladder, or counted now. Raises as `predict`."""
+    """The `Counts` of a CUDA kernel for that architecture, kept or counted now. Raises as `predict` does."""
     return (None if k.own else kept().get((as_step(k), arch))) or count(k, arch)
 
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 import numpy as np
 
 from .findings import Finding, Kind
-from .product import Product, Seen, Shape, Wrong
+from .product import Product, Wrong
 
 # (what PyOpenCL says of host code, the key of what that means)
 HOST_SAYS = (
@@ -21,7 +21,7 @@ HOST_SAYS = (
 )
 
 
-class Function:
+class Function(Product):
     """A function that should return A @ B, called in this process.
 
     function  takes A (M, K) and B (K, N), float32 and C-contiguous, and returns C (M, N)
@@ -29,8 +29,6 @@ class Function:
               None tries those that a loop in Python does in a second
     inputs    the type that it rounds A and B to: "float32" for none, "tf32", "float16" or "bfloat16"
     """
-
-    sizes, device_name = "", "this machine"
 
     def __init__(self, function: Callable, tile: tuple[int, int, int] | None = None, inputs: str = "float32"):
         self.function, self.name, self.source, self.inputs = function, function.__name__, "", inputs
@@ -52,35 +50,6 @@ class Function:
                 raise Wrong(Finding(Kind.INPUT_CHANGED, "input_changed", values={"name": name}))
         return C
 
-    def watched(self, move: Callable[[Product], Seen]) -> Seen:
-        """Nothing: nobody sees its accesses."""
-        return Seen([])
-
-    def natively(self, move: Callable[[Product], Seen]) -> Seen:
-        """What the move finds, here."""
-        return move(self)
-
-    def affordable(self, shapes: list[Shape], seconds: float = 1) -> list[Shape]:
-        """All of the shapes."""
-        return shapes
-
-    def unlike(self) -> list:
-        """[]: it takes no sizes."""
-        return []
-
-    def takes(self, shape: Shape) -> bool:
-        """Whether it may be called at that shape."""
-        return True
-
-    def turned(self) -> None:
-        """None: it launches itself."""
-
-    unoptimised = turned
-
-    def of_nan(self) -> Finding:
-        """What NaN in C means that was not there before: it was made, or comes from outside the arrays."""
-        return Finding(Kind.NOT_A_NUMBER, "not_a_number_of_a_function")
-
     def failure(self, error: Exception) -> Finding:
         """An exception of `multiply` as a `Finding`, at the last line of the function that it went through."""
         first = re.sub(r":\n\s*", ": ", str(error).strip()).split("\n")[0]
@@ -93,8 +62,3 @@ class Function:
         code = getattr(self.function, "__code__", None)
         frames = traceback.walk_tb(error.__traceback__)
         return tuple(self.line(number) for frame, number in frames if frame.f_code is code)[-1:]
-
-    def mentions(self, pattern: str, comment: str = "#") -> tuple[int, ...]:
-        """The lines of `source`, without comments, in which that pattern is found."""
-        lines = enumerate(self.source.splitlines(), 1)
-        return tuple(number for number, line in lines if re.search(pattern, line.partition(comment)[0]))

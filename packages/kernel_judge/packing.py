@@ -59,34 +59,27 @@ def opencl_anew(obj: object) -> tuple | None:
     import pyopencl as cl  # which a process without OpenCL need not load
 
     if isinstance(obj, cl.Device):
-        return device_called, (obj.platform.name, obj.name)
-    if isinstance(obj, cl.Context):
-        return context_of, (obj.int_ptr, *obj.devices)
+        return made_again, ("device", obj.platform.name, obj.name)
+    if isinstance(obj, cl.Context):  # for the same number the same, since a queue must not leave its context
+        return made_again, ("context", obj.int_ptr, *obj.devices)
     if isinstance(obj, cl.CommandQueue):
-        return cl.CommandQueue, (obj.context, obj.device, obj.properties)
+        return made_again, ("queue", obj.context, obj.device, obj.properties)
     if isinstance(obj, cl.Kernel):
-        return kernel_called, (obj.context, obj._source, obj.function_name)
+        return made_again, ("kernel", obj.context, obj._source, obj.function_name)
     return None
 
 
-def device_called(platform, name):
-    """The OpenCL device of that name."""
-    import pyopencl as cl
-
-    devices = [one for each in cl.get_platforms() if each.name == platform for one in each.get_devices()]
-    return next(one for one in devices if one.name == name)
-
-
 @functools.cache
-def context_of(number, *devices):
-    """A context for those devices; for the same number the same, since a queue must not leave its context."""
+def made_again(what: str, *of: object):
+    """That object of PyOpenCL's, once for the same arguments."""
     import pyopencl as cl
 
-    return cl.Context(list(devices))
-
-
-def kernel_called(context, source, name):
-    """The kernel of that name in that source."""
-    import pyopencl as cl
-
-    return cl.Kernel(cl.Program(context, source).build(), name)
+    if what == "context":
+        return cl.Context([*of[1:]])
+    if what == "queue":
+        return cl.CommandQueue(*of)
+    if what == "kernel":
+        context, source, name = of
+        return cl.Kernel(cl.Program(context, source).build(), name)
+    devices = [(each.name, one.name, one) for each in cl.get_platforms() for one in each.get_devices()]
+    return next(device for *names, device in devices if names == [*of])

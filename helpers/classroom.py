@@ -141,26 +141,18 @@ def notebooks_in(folder: Path) -> list[Path]:
 
 def rows_of(student: str, paths: list[Path], folder: Path) -> list[AnswerRow]:
     """A row for each exercise in a student's notebooks, in order: of two copies of a page, for the better verdict."""
-    rows = [row for path in paths for row in read(path, student, folder)]
+    rows = []
+    for path in paths:
+        page, file = (re.match(r"\d\d", path.name) or "?")[0], str(path.relative_to(folder))
+        try:
+            rows += [AnswerRow(student, label[:2], label, *said, file) for label, said in verdicts(path).items()]
+        except files.Refused as error:
+            rows.append(AnswerRow(student, page, "", UNREADABLE, str(error), file))
     best = {(row.page, row.exercise): row for row in sorted(rows, key=lambda row: -[*SIGNS].index(row.state))}
     if not best and (folder / student).is_dir():
         said = "no page of the course is in this folder; ask for the .ipynb files"
         return [AnswerRow(student, "?", "", UNREADABLE, said, student)]
     return [best[key] for key in sorted(best)]
-
-
-def read(path: Path, student: str, folder: Path) -> list[AnswerRow]:
-    """A row for each exercise in one notebook; where none can be read, a row that says so."""
-    page, file = (re.match(r"\d\d", path.name) or "?")[0], str(path.relative_to(folder))
-    try:
-        found = verdicts(path)
-    except files.Refused as error:
-        return [AnswerRow(student, page, "", UNREADABLE, str(error), file)]
-    pages = {label[:2] for label in found}
-    if not found and page in {label[:2] for label in EXERCISES}:
-        return [AnswerRow(student, page, "", UNREADABLE, "no cell of an exercise is in it", file)]
-    labels = [label for label in EXERCISES if label[:2] in pages]
-    return [AnswerRow(student, label[:2], label, *found.get(label, (UNREADABLE, LOST)), file) for label in labels]
 
 
 def verdicts(path: Path) -> dict[str, tuple[str, str]]:
@@ -181,11 +173,12 @@ def verdicts(path: Path) -> dict[str, tuple[str, str]]:
                 found[label] = verdict_in(cell.get("outputs", [])) or found.get(label, (NOT_YET, NOT_RUN))
     except files.Refused:
         raise
-    except OSError as error:
-        raise files.Refused(f"it cannot be read: {error.strerror}") from None
-    except (ValueError, LookupError, TypeError, AttributeError):
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):
         raise files.Refused("it is no notebook, or was cut off; ask for it again") from None
-    return found
+    pages = {label[:2] for label in found}
+    if not found and path.name[:2] in {label[:2] for label in EXERCISES}:
+        raise files.Refused("no cell of an exercise is in it")
+    return {label: found.get(label, (UNREADABLE, LOST)) for label in EXERCISES if label[:2] in pages}
 
 
 def exercise_of(cell: dict, source: str) -> str | None:

@@ -6,10 +6,10 @@ BENCH_FLAGS ?=
 HANDOUT_FLAGS ?=
 UPGRADE ?= --upgrade
 # What `make quick` runs: what most changes break first. Who changes the PTX machine, CUDA without a GPU or the
-# sandbox runs their tests, too.
+# judge's child runs their tests, too.
 QUICK := --ignore tests/launch/test_units.py tests/launch tests/tools packages/gpu_model packages/opencl_trace packages/summa/tests/test_model.py tests/test_ladder.py tests/test_style.py tests/test_types.py notebooks/00_start_here.ipynb notebooks/02_naive.ipynb
 # Which code `make mutants` changes, and by which tests, if not by all of the room's.
-ROOM ?= sandbox
+ROOM ?= clock
 TESTS ?=
 VENV := .venv
 
@@ -33,7 +33,7 @@ quick: $(VENV)/test.stamp  ## the code's form, the units and two notebooks, with
 	$(VENV)/bin/lint-imports
 	$(VENV)/bin/python -m pytest -q $(QUICK)
 
-mutants: $(VENV)/mutants.stamp  ## small faults planted in a room's code: make mutants ROOM=sandbox, or ROOM=sandbox/child.py
+mutants: $(VENV)/mutants.stamp  ## small faults planted in a room's code: make mutants ROOM=clock, or ROOM=clock/timing.py
 	$(VENV)/bin/python tools/mutation.py $(ROOM) $(TESTS)
 
 # Of the extras it takes NVIDIA's compiler alone: so the oldest versions of what the course itself needs are tested.

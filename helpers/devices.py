@@ -277,7 +277,7 @@ def find_home() -> None:
 
 @functools.cache
 def oclgrind_library() -> Path | None:
-    """The OpenCL driver of Oclgrind, with which `sandbox` watches kernels; None where there is none that answers."""
+    """The OpenCL driver of Oclgrind, with which `check` watches kernels; None where there is none that answers."""
     library = drivers.oclgrind_driver()
     return None if library is None or drivers.fault_of(library) else library
 

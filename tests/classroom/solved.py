@@ -19,7 +19,7 @@ def in_pages():
             if cell.id in labels:
                 stub = cell
             elif cell.source.startswith(TITLE):
-                assert stub is not None, f"{path.name}: helpers/classroom/exercises.py has no stub for {cell.id}"
+                assert stub is not None, f"{path.name}: helpers/classroom.py has no stub for {cell.id}"
                 found[labels[stub.id]] = (stub.source, cell.source)
                 stub = None
     return found

@@ -214,7 +214,6 @@ class OnPtx(Function):
             return unset_on_ptx(found, launched, named)
         message = found.sentence.removesuffix(" at {where}") or found.message
         message = re.sub(r" at line \d+ of the PTX( \(line \d+ of the source\))?", "", message)
-        message = message.partition("; if it only takes long")[0]  # a right kernel of these sizes takes a few seconds
         if kind == Kind.HANG and not named and len(loops := self.mentions(r"^\s*while\b")) == 1:
             named = loops  # of a loop that changes nothing LLVM leaves no line
         return Finding(kind, to_ptx.with_names_of_source(self.compiled, message), named, found.values)

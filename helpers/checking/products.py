@@ -124,13 +124,14 @@ class KernelProduct(FunctionProduct):
         """Products that a launch takes, in whole tiles."""
         return math.prod(ladder.ceil_div(n, side) * side for n, side in zip(shape, self.tile, strict=True))
 
-    def takes(self, shape: tuple) -> bool:
-        """Whether the device has room for that shape, and launches so many blocks."""
-        try:
-            self.k.refuse_size(*shape)
-        except (ValueError, MemoryError):
-            return False
-        return True
+    def possible(self, shapes: list) -> list:
+        """Those of the shapes for which the device has room, and launches so many blocks."""
+        found = []
+        for shape in shapes:
+            with suppress(ValueError, MemoryError):
+                self.k.refuse_size(*shape)
+                found.append(shape)
+        return found
 
     def turned(self) -> "KernelProduct":
         """The same, launched with x and y exchanged."""

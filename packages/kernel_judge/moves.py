@@ -69,7 +69,7 @@ def multiply(product: Product, stages: list[list[Shape]]) -> Seen:
     """The second move: what `examine` finds at the first list that shows anything; small ones are easier to read."""
     tried = []
     for shapes in stages:
-        chosen = [shape for shape in shapes if product.takes(shape)]
+        chosen = product.possible(shapes)
         seen = examine(product, chosen, len(tried))
         tried += seen.shapes
         if seen.findings or len(seen.shapes) < len(chosen):  # its time was over

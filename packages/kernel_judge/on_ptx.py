@@ -20,8 +20,8 @@ from .touched import FLOAT, Launched, outside_on_ptx, race_on_ptx, unset_on_ptx
 # Work of a check, as `ptx_machine.Run` counts it: some 15 s of computing, or 22 of one thread alone. It is not counted
 # in seconds, so that a verdict is the same on a busy computer. A rung of the course takes a third of it at most.
 WORK = 1_500_000
-# In `cost`: what is watched in a second or less, and the most that is multiplied as a GPU gets it.
-A_SECOND, LARGEST = 1_700_000, 4_000_000
+# In `cost`: what is watched in a second or less, and what is multiplied as a GPU gets it.
+A_SECOND, MULTIPLIED_FOR = 1_700_000, 20_000_000
 A_LAUNCH = 50_000  # of these, whatever it does
 SIDE_BY_SIDE = 3000  # threads, for which the machine takes twice as long as for one
 EXAMPLE = (np.zeros((1, 1), np.float32),) * 3  # A, B, C
@@ -88,9 +88,9 @@ class OnPtx(Function):
         """As many of the shapes as are watched in so many seconds."""
         return affordable(shapes, self.cost, A_SECOND * seconds)
 
-    def takes(self, shape: Shape) -> bool:
-        """Whether it is done in a fifth of a second or so."""
-        return self.level == to_ptx.WATCHED or self.cost(shape) <= LARGEST
+    def possible(self, shapes: list[Shape]) -> list[Shape]:
+        """As many of the shapes as are multiplied in a second or so, as a GPU gets the code, and one at least."""
+        return affordable(shapes, self.cost, MULTIPLIED_FOR) or [min(shapes, key=self.cost)]
 
     def cost(self, shape: Shape) -> int:
         """Products in whole tiles, what few threads side by side add to the time, and what a launch takes."""

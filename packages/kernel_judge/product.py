@@ -58,9 +58,9 @@ class Product:
         """The same source at two sets of sizes, no two of them equal; [] where the source takes none."""
         return []
 
-    def takes(self, shape: Shape) -> bool:
-        """Whether it may be launched at that shape: no room, or too many blocks, is no fault."""
-        return True
+    def possible(self, shapes: list[Shape]) -> list[Shape]:
+        """Those of the shapes at which it may be launched: no room, or too many blocks, is no fault."""
+        return shapes
 
     def turned(self) -> "Product | None":
         """The same, launched with x and y exchanged; None for a function, which launches itself."""

@@ -29,7 +29,9 @@ def judge(product: Product, shapes: list[Shape] | None = None) -> Report:
     """
     small = watched(product.tile)
     seen = product.watched(partial(watch, shapes=shapes))
-    findings, tried, notes = elsewhere(product, seen) if seen.at else seen.findings, [*seen.shapes], seen.notes
+    findings, tried, notes = seen.findings, [*seen.shapes], seen.notes
+    if findings and shapes is None:
+        findings = in_full(product, seen)
     if not findings:
         stages = [shapes] if shapes else [small, [*MULTIPLIED]] if product.tile_known else [for_a_function()]
         multiplied = product.natively(partial(multiply, stages=stages))
@@ -45,7 +47,7 @@ def watch(product: Product, shapes: list[Shape] | None = None) -> Seen:
     whole = product.affordable(small, WHOLE) == small
     chosen = small if whole else product.affordable(small) or ([] if unlike else [min(small, key=math.prod)])
     lists = [telling if whole or number else watched for number in range(len(unlike))]
-    others = [(one, one.affordable(of(one.tile), OTHERS)) for of, one in zip(lists, unlike, strict=True)]
+    others = [(one, one.affordable(of(one.tile), OTHERS) or [(1, 1, 1)]) for of, one in zip(lists, unlike, strict=True)]
     for one, those in [(product, chosen), *others] if whole else [*others, (product, chosen)]:
         found = examine(one, those).findings
         if found and (one is product or found[0].kind != Kind.NOT_COMPILED):  # a source may refuse other sizes
@@ -53,16 +55,18 @@ def watch(product: Product, shapes: list[Shape] | None = None) -> Seen:
     return Seen([], chosen)
 
 
-def elsewhere(product: Product, seen: Seen) -> list[Finding]:
-    """What to say of what was seen at other sizes than its own, at which it may be right."""
+def in_full(product: Product, seen: Seen) -> list[Finding]:
+    """What to say of what was seen, where not all small shapes were watched, or at other sizes than its own."""
     first, *others = seen.findings
+    small, by_numbers = watched(product.tile), Kind(first.kind).by_numbers
+    if seen.shapes != small and by_numbers and (own := product.natively(partial(multiply, stages=[small])).findings):
+        return own
+    if not seen.at:
+        return seen.findings
     values = {"own": product.sizes, "other": seen.at, "kind": first.kind, "found": first}
-    small, own = watched(product.tile), []
-    if seen.shapes != small:
-        if not Kind(first.kind).by_numbers:
-            return [replace(first, key="with_sizes", values=values), *others]
-        own = product.natively(partial(multiply, stages=[small])).findings
-    return own or [Finding(Kind.OTHER_SIZES, "other_sizes", first.lines, values, first.drawn)]
+    if seen.shapes != small and not by_numbers:  # at its own it may be wrong, too
+        return [replace(first, key="with_sizes", values=values), *others]
+    return [Finding(Kind.OTHER_SIZES, "other_sizes", first.lines, values, first.drawn)]
 
 
 def multiply(product: Product, stages: list[list[Shape]]) -> Seen:

@@ -18,11 +18,8 @@ from ptx_machine.touches import Table, Trace, Traffic, by_line, cells, of_run, r
 from .. import devices, ladder
 from ..arguments import sizes
 from ..child import in_child, made_from, packed, source_line
-from ..errors import in_our_words
 from ..launch import Kernel, KernelError, draw
-from ..launch.cuda_source import at_its_line
-from ..launch.numba_internals import plain_function
-from ..launch.on_ptx import EXAMPLE
+from ..launch.on_ptx import EXAMPLE, ptx_of
 from ..names import named
 
 LIMIT = 1 << 15  # multiply-adds of a run, of which a picture can be drawn
@@ -106,20 +103,15 @@ def on_ptx(k: Kernel, A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, dict]:
     """The same of a CUDA kernel, from a run of its compiled code. Raises KernelError for what no GPU would do."""
     C = np.full((len(A), B.shape[1]), np.nan, np.float32)
     grid, limit = k.grid(*C.shape), 5000 * (len(B) + 100)
+    ptx = ptx_of(k.function, each=True)
     try:
-        with in_our_words():
-            compiled = to_ptx.compiled_for(k.function, *EXAMPLE)
-            ptx = to_ptx.text_of(compiled, each=True)
         run = run_arrays(ptx, k.block, grid, A, B, C, limit=limit, trace=MOST, requests=False)
-    except (KernelError, PTXError, ValueError) as error:
+    except (PTXError, ValueError) as error:
         raise KernelError(str(error)) from None
-    except Exception as error:  # Numba raises many kinds, each of which is about the kernel
-        file = plain_function(k.function).__code__.co_filename
-        raise KernelError(f"the kernel does not compile:\n{at_its_line(error, file)}") from None
     if found := next((finding for finding in run.findings if finding.kind in CERTAIN), None):
         line = f" at line {source_line(k, found.source)}" if found.source else ""
         raise KernelError(f"{k} cannot be followed: {found.kind}{line}. check says what it is.")
-    shared = to_ptx.shared_arrays(compiled)
+    shared = to_ptx.shared_arrays(to_ptx.compiled_for(k.function, *EXAMPLE))
     names = {compiled: (name, size) for compiled, (name, _, size) in shared.items()}
     rows = of_run(run, grid[0], names, lambda line: source_line(k, line))
     return rows, {name: shape for name, shape, _ in shared.values()}

@@ -533,5 +533,4 @@ def test_a_source_that_crashes_intels_compiler_leaves_this_process_alone(monkeyp
     body = "__local float t[64]; event_t e = async_work_group_copy(t, A, get_local_id(0) ? 64 : 32, 0);"
     body += " wait_group_events(1, &e); C[0] = t[0];"
     report = check(opencl_kernel(f"__kernel void mine({SIX_OF})\n{{\n{body}\n}}", like="naive", BM=4, BN=4))
-    assert "crashed on your kernel; this notebook goes on. All work-items" in report.findings[0].message
-    assert report.findings[0].lines == (3,)
+    assert "did not build your kernel: it took its process down" in report.findings[0].message

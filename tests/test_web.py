@@ -339,14 +339,10 @@ def test_on_a_phone_folded_code_keeps_its_shape_and_a_chart_its_size(look):
 @pytest.mark.parametrize(
     "folder, asked, first, anchor",
     [
-        ("", "warp", "Glossary", "term-warp"),
         ("", "Bank conflict", "Glossary", "term-bank-conflict"),
-        ("", "film", "helpers.pictures.film", "helpers.pictures.film"),
-        ("", "measure", "helpers.measure", "helpers.measure"),
         ("", "waiting for each other", "04 · Stage tiles in shared memory > Waiting for each other", "waiting-for"),
         ("", "bench", "Reference > bench", "bench"),
         ("zh_CN/", "线程束", "术语表", "term-"),
-        ("zh_CN/", "warp", "术语表", "term-warp"),
         ("zh_CN/", "编译器报告", "07 · 读编译器报告", ""),
         ("zh_CN/", "check", "helpers.check", "helpers.check"),
     ],

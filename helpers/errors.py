@@ -48,5 +48,5 @@ def quoted(source: str, number: int | None, message: str) -> str:
     if number is None:
         return message.strip()
     lines = source.splitlines()
-    line = lines[number - 1].strip() if 0 < number <= len(lines) else ""
-    return f"line {number}: {message.strip()}" + f"\n    {line}" * bool(line)
+    text = f"line {number}: {message.strip()}"
+    return f"{text}\n    {lines[number - 1].strip()}" if 0 < number <= len(lines) else text

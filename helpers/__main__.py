@@ -36,20 +36,15 @@ def bench(options: argparse.Namespace) -> None:
     folder = options.save or RESULTS
     if saved:
         prepare(folder)
-    print("building and checking each kernel", file=sys.stderr, flush=True)
+    print("building, checking and timing each kernel", file=sys.stderr, flush=True)
     dialects, rounds = options.dialect and [options.dialect], 3 if options.peers or saved else 1
-    board = scoreboard(options.size, dialects, options.steps, options.peers, rounds, each=say_whose_turn)
+    board = scoreboard(options.size, dialects, options.steps, options.peers, rounds)
     print(board)
     if options.json:
         rows = [vars(t) | {"gflops": t.gflops} for t in board.timings]
         files.replace_text(options.json, json.dumps(rows, indent=1) + "\n")
     if saved:
         print("saved:", write_results([board], folder).resolve())
-
-
-def say_whose_turn(k: object) -> None:
-    """Print which kernel is timed now."""
-    print(f"timing {k}", file=sys.stderr, flush=True)
 
 
 def record(options: argparse.Namespace) -> None:

@@ -22,10 +22,9 @@ import cuda_without_gpu
 from cuda_without_gpu.before_numba import let_numba_load
 
 from . import drivers, files
-from .drivers import python_path, version
+from .drivers import python_path as python_path
+from .drivers import version
 from .errors import Told
-
-__all__ = ["python_path", "version"]
 
 # Ladder parameters are chosen by kind. PoCL loops over the work-items of a group where Intel's CPU
 # compiler packs them into vector lanes, so the two want different shapes.
@@ -342,8 +341,8 @@ def numpy_blas() -> str:
     if not pools:
         return "another library"
     pool = next((pool for pool in pools if "numpy" in pool["filepath"]), pools[0])  # others may have loaded theirs
-    name = pool["internal_api"].replace("openblas", "OpenBLAS")
-    return f"{name} {pool['version']} for {pool.get('architecture', 'this CPU')}"
+    name, number = pool["internal_api"].replace("openblas", "OpenBLAS"), ".".join(pool["version"].split(".")[:3])
+    return f"{name} {number} for {pool.get('architecture', 'this CPU')}"
 
 
 def cpu_model() -> str:
@@ -371,13 +370,12 @@ def load_warp() -> types.ModuleType:
     import warp
 
     warp.config.log_level = warp.LOG_WARNING
-    sys.stderr.flush()
-    kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 2)
-    try:
-        warp.init()
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(nowhere)
+    standard_error = os.dup(2)
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 2)
+        try:
+            warp.init()
+        finally:
+            os.dup2(standard_error, 2)
+            os.close(standard_error)
     return warp

@@ -102,9 +102,9 @@ def of_some_pages() -> Iterator[Row]:
     for need in needs.NEEDS.values():
         values = {"pages": ", ".join(need.pages), "remedy": needs.remedy(need.extra)}
         if need.missing():
-            yield Row(need.name, "none", False, ("for pages {pages}, with or without a GPU: {remedy}", values))
+            yield Row(need.name, "none", False, ("pages: {pages}. To add it: {remedy}", values))
         else:
-            yield Row(need.name, "found", True, ("for pages {pages}, with or without a GPU", values))
+            yield Row(need.name, "found", True, ("pages: {pages}", values))
 
 
 def font() -> Iterator[Row]:

@@ -1,7 +1,6 @@
 """What some pages need beside the course itself, and the one remedy for each lack: the only place for both."""
 
 import contextlib
-import platform
 import shlex
 import sys
 from collections.abc import Iterator
@@ -18,9 +17,6 @@ PINS = Path(__file__).resolve().parent.parent / "tools/locks"  # not there on Co
 class Missing(ImportError):
     """Something that a page needs is not installed. Its text is one line: what is missing, and the remedy."""
 
-    def _render_traceback_(self):
-        return [str(self)]
-
 
 @dataclass(frozen=True)
 class Need:
@@ -30,7 +26,7 @@ class Need:
     extra      the extra
     megabytes  what is downloaded, some
     pages      the numbers of the pages that have cells which need it
-    where      the systems that it is made for
+    where      the systems that it is made for, as one says it
     packages   what it is called there; none for the compiler, which may come in other ways
     """
 
@@ -76,10 +72,8 @@ def lack(what: str) -> str | None:
     need = NEEDS[what]
     if not need.missing():
         return None
-    if platform.system().replace("Darwin", "macOS") not in need.where:
-        return f"{need.name}: not installed; the packages are for {need.where} only."
-    how = f"{remedy(need.extra)} (some {need.megabytes} MB; no GPU is needed). Then restart Python."
-    return f"{need.name}: not installed. To add that: {how}"
+    about = f"some {need.megabytes} MB; for {need.where}; no GPU is needed"
+    return f"{need.name}: not installed. To add that: {remedy(need.extra)} ({about}). Then restart Python."
 
 
 def need(what: str) -> None:

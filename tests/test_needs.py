@@ -1,7 +1,6 @@
 """What pages need beside `make lab`: one table, one remedy for each lack."""
 
 import json
-import platform
 import re
 import shlex
 import sys
@@ -39,11 +38,6 @@ def test_the_readme_has_the_same_pages_and_sizes():
         assert set(need.pages) <= set(re.findall(r"\b\d\d\b", row)) and f"| {need.megabytes} |" in row
 
 
-@pytest.fixture(autouse=True)
-def on_linux(monkeypatch):
-    monkeypatch.setattr(platform, "system", lambda: "Linux")
-
-
 @pytest.mark.parametrize("what", needs.NEEDS)
 def test_nothing_is_said_where_it_is_there_and_one_line_where_it_is_not(what, monkeypatch):
     need = needs.NEEDS[what]
@@ -59,13 +53,6 @@ def test_nothing_is_said_where_it_is_there_and_one_line_where_it_is_not(what, mo
             for module in [package.removesuffix("-lang") for package in need.packages]:
                 assert needs.line_of(ModuleNotFoundError(name=module)) == line
     needs.need(what)
-
-
-def test_what_is_not_made_for_a_system_has_no_command_there(monkeypatch):
-    monkeypatch.setattr(devices, "has_compiler", lambda: False)
-    monkeypatch.setattr(platform, "system", lambda: "Darwin")
-    only = "the packages are for Linux and Windows only."
-    assert needs.lack("compiler") == f"NVIDIA's compiler: not installed; {only}"
 
 
 def test_the_command_is_that_of_the_python_that_runs_this(monkeypatch, tmp_path):

@@ -4,7 +4,6 @@ import argparse
 import functools
 import json
 import sys
-import warnings
 
 from . import files
 from .devices import DeviceError, version
@@ -117,15 +116,13 @@ def main(words: list[str] | None = None) -> int | None:
     options = parser().parse_args(words)
     if not hasattr(options, "do"):
         return parser().print_help()
-    with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
-        try:
-            return options.do(options)
-        except (ValueError, MemoryError, OSError, ImportError, DeviceError, KernelError) as error:
-            sys.exit(f"error: {error}")
-        except KeyboardInterrupt:
-            print("\ninterrupted. What was written before is there.", file=sys.stderr)
-            return 130
+    try:
+        return options.do(options)
+    except (ValueError, MemoryError, OSError, ImportError, DeviceError, KernelError) as error:
+        sys.exit(f"error: {error}")
+    except KeyboardInterrupt:
+        print("\ninterrupted. What was written before is there.", file=sys.stderr)
+        return 130
 
 
 if __name__ == "__main__":

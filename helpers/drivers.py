@@ -23,7 +23,8 @@ import platformdirs
 
 RUNTIME = "intel-opencl-rt"  # pip's OpenCL CPU runtime
 SECONDS = 60  # for a child's answer: Numba compiles, and a driver of many GPUs may take ten
-TRY = "from helpers.devices import opencl_devices, problem_of; list(map(problem_of, opencl_devices()))"
+# Without an end of its own: what a driver does wrong as its process ends costs nobody a number.
+TRY = "import os; from helpers.devices import *; list(map(problem_of, opencl_devices())); os._exit(0)"
 UNTRIED = {}  # {library of a driver: what names it}, of those that this process has shown to the loader
 FAULTS = {}  # the same of those that were left out, with what they did: {library: (what names it, fault)}
 
@@ -116,7 +117,7 @@ def leave_out_what_fails() -> None:
     working = []
     for library, source in UNTRIED.items():
         os.environ["OCL_ICD_VENDORS"] = folder_of([*working, library])
-        if fault := problem_of_proof(TRY, *working, library):
+        if fault := problem_of_proof(TRY, *working, library, PYOPENCL_NO_CACHE="1"):
             FAULTS[library] = source, fault
         else:
             working.append(library)

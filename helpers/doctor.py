@@ -35,16 +35,16 @@ def diagnosis() -> list[Row]:
     return [package(None, "", "numpy"), blas, *cuda(), *opencl(), oclgrind(), *of_some_pages(), *font()]
 
 
-def package(problem: str | None, needed: str, name: str) -> Row:
-    """A package that is used, or what it did wrong, and what mends or adds it."""
-    why = needs.remedy_for(problem, name) if problem else ""
-    return Row(name, version(name) or "missing", not problem, why, needed)
+def package(problem: str | None, needed: str, *names: str) -> Row:
+    """A package that is used, or what it did wrong, and what mends or adds it, with those that it takes along."""
+    why = needs.remedy_for(problem, *names) if problem else ""
+    return Row(names[0], version(names[0]) or "missing", not problem, why, needed)
 
 
 def cuda() -> Iterator[Row]:
     """Numba, tried in a child; NVIDIA's GPU, and the PTX machine that stands in for it."""
     problem = drivers.problem_in_child("from helpers.devices import prove_cuda; prove_cuda()")
-    yield package(problem, "CUDA", "numba")
+    yield package(problem, "CUDA", "numba", "numba-cuda")
     driver, on_gpu = devices.nvidia_driver(), not devices.compiling()
     values = {"cuda": "CUDA {}.{}".format(*driver) if driver else "", "remedy": needs.remedy(devices.cuda_extra())}
     if on_gpu:

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from html import escape
 
 from . import devices, drivers, language, needs
 from .drivers import version
@@ -138,6 +137,8 @@ def doctor() -> None:
     if not in_a_notebook():
         print(shown(rows))
         return
+    from html import escape
+
     from IPython.display import display
 
     line = language.in_words(verdict(rows))

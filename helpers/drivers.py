@@ -7,7 +7,6 @@ with pip's CPU runtime beside the system's drivers, and without those that end t
 import atexit
 import contextlib
 import ctypes
-import hashlib
 import importlib.metadata
 import importlib.util
 import os
@@ -131,6 +130,8 @@ def problem_of_proof(code: str, *depends_on: object, **environment: str) -> str 
 
     `depends_on`: besides the installed packages. A library, by its path, is another one once its file is.
     """
+    import hashlib  # here, since OpenSSL takes a while to load
+
     packages = sorted(path.name for folder in sys.path for path in Path(folder).glob("*.dist-info"))
     written = [os.path.getmtime(one) for one in depends_on if isinstance(one, str) and os.path.exists(one)]
     name = hashlib.sha256(repr((code, depends_on, written, packages, platform.node())).encode()).hexdigest()[:16]

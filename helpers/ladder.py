@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
+from .arguments import named
 from .cpu_sizes import (
     ceil_div,
     column_defaults,
@@ -21,7 +22,6 @@ from .cpu_sizes import (
     packed_staged,
     register_patch_defaults,
 )
-from .names import named
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,7 @@ def main_device() -> devices.Device:
 def prepare(folder: str | Path) -> Path:
     """Find out that this machine's file can be written there, and read. Returns its path."""
     path = results_file(folder)
-    files.try_writing(path, make_folder=True)
+    files.try_writing(path)
     read_file(path)
     return path
 

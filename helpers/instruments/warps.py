@@ -12,8 +12,8 @@ import numpy as np
 
 from ptx_machine import LINE, SECTOR, WARP, bank_rounds, sectors
 
+from ..arguments import named
 from ..launch import Kernel
-from ..names import named
 from .accesses import grouped, turns
 from .traces import trace
 

@@ -3,8 +3,7 @@
 import importlib
 from collections.abc import Iterable
 
-from ..arguments import some
-from ..names import named
+from ..arguments import named, some
 from .resolve import Dialect
 
 DIALECTS = "CUDA", "OpenCL"

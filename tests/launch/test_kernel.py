@@ -369,13 +369,13 @@ def test_with_pocl_one_process_builds_at_a_time(monkeypatch, platform, alone):
     held = []
 
     @contextlib.contextmanager
-    def locked(folder):
+    def locked(path):
         held.append("locked")
         yield
         held.append("free")
 
     program = SimpleNamespace(build=lambda options: held.append("built"))
-    monkeypatch.setattr(devices.files, "locked", locked)
+    monkeypatch.setattr("filelock.FileLock", locked)
     monkeypatch.setattr(opencl.cl, "Program", lambda context, source: program)
     opencl.program(SimpleNamespace(devices=[SimpleNamespace(platform=SimpleNamespace(name=platform))]), "a source")
     assert held == (["locked", "built", "free"] if alone else ["built"])

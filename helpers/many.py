@@ -5,10 +5,11 @@ and blocks of the other pass by it, in two tracks: while one computes, the other
 which comes back to the host. Where K is cut, the host adds up. The rest is `summa`, with the ladder's kernels.
 """
 
-import contextlib
 import functools
 import math
 import os
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import product
@@ -77,17 +78,12 @@ class Plan:
         guards = (1 + 2 * self.tracks) * operands.GUARD  # behind the block that stays, and behind the two of each track
         return 4 * (stays + self.tracks * (passes + C) + guards)
 
-    @property
-    def blocks(self) -> set[tuple[int, int, int]]:
-        """The sizes (M, N, K) of the products of two blocks: the last of a row, a column or of K may be smaller."""
-        ends = ((self.M, self.BM), (self.N, self.BN), (self.K, self.BK))
-        return set(product(*({part.stop - part.start for part in pieces(*one)} for one in ends)))
-
     def __str__(self):
         deep = self.counts[2]
+        in_pieces = f", K in {deep} pieces" if deep > 1 else ""
         return (
             f"{self.stays} stays, in blocks of {self.BM} x {self.BK} (A) and {self.BK} x {self.BN} (B)"
-            f"{f', K in {deep} pieces' * (deep > 1)}: {self.bytes_on_device:,} bytes on the device, "
+            f"{in_pieces}: {self.bytes_on_device:,} bytes on the device, "
             f"{self.bytes_up + self.bytes_down:,} over the bus"
         )
 
@@ -102,10 +98,7 @@ def plan(k: Kernel, M: int, N: int, K: int, budget: float) -> Plan:
     tile = [min(pair) for pair in zip(ladder.STEPS[k.step].tile(k.parameters), (M, N, K), strict=True)]
     least = min(Plan(M, N, K, stays, *tile, tracks).bytes_on_device for stays in "AB")
     if budget < least:
-        raise ValueError(
-            f"a budget of {budget:,} bytes holds no tile of {k} in {tracks} track{'s' * (tracks > 1)}, "
-            f"with the guards behind the buffers. The least that would do: {least:,}."
-        )
+        raise ValueError(f"a budget of {budget:,} bytes holds no tile of {k}. The least that would do: {least:,}.")
     # A block is as deep as a tile, or as one of 1, 2, 3 and so many pieces of K, in whole tiles.
     depth = tile[2]
     depths = {depth} | {min(K, depth * ceil_div(ceil_div(K, n), depth)) for n in range(1, PIECES + 1)}
@@ -153,12 +146,6 @@ class Streamed(Contestant):
         p = plan(self.kernel, M, N, K, self.budget)
         self.kernel.refuse(*((M, N, K) if self.untimed else (p.BM, p.BN, p.BK)))
 
-    def ready(self, M: int, N: int, K: int) -> "Streamed":
-        """Itself, its kernel ready for each size of block."""
-        for block in plan(self.kernel, M, N, K, self.budget).blocks:
-            self.kernel.ready(*block)
-        return self
-
     def upload(self, A: np.ndarray, B: np.ndarray, fill: float | None = np.nan) -> "StreamedWork":
         """A and B stay on the host, beside a C full of `fill`."""
         return StreamedWork(self, *operands.pair_for(A, B), fill)
@@ -168,14 +155,14 @@ class StreamedWork(Work):
     """A, B and C on the host, and the plan. After a launch: what was copied, and in which order.
 
     bytes_up, bytes_down  copied to the device and from it, by the last launch
-    order                 as it happened: (what, begins, block), where what is "copy" or "multiply", begins is True or
-                          False, and block is the number of a block that passes
+    copies, products      (begin, end) in seconds, as the host saw them, of each block that passed by
     """
 
     def __init__(self, streamed, A, B, fill):
         self.kernel, self.A, self.B = streamed.kernel, A, B
         self.plan = plan(self.kernel, A.shape[0], B.shape[1], A.shape[1], streamed.budget)
         self.C = np.full((A.shape[0], B.shape[1]), 0 if fill is None else fill, np.float32)
+        self.lock = threading.Lock()
         streamed.last = self
 
     def download(self):
@@ -185,15 +172,11 @@ class StreamedWork(Work):
     @property
     def came_beside(self) -> int:
         """How many blocks were copied, for a while at least, while another was multiplied, as the host saw it."""
-        now, beside = {"copy": set(), "multiply": set()}, set()
-        for what, begins, block in self.order:
-            (now[what].add if begins else now[what].remove)(block)
-            beside |= now["copy"] if now["multiply"] else set()
-        return len(beside)
+        return sum(any(begin < late and early < end for early, late in self.products) for begin, end in self.copies)
 
     def multiply(self):
         """Let the blocks pass: for each piece of K, for each block that stays, all blocks of the other operand."""
-        p, self.order, self.up, self.down = self.plan, [], [], []
+        p, self.copies, self.products, self.bytes_up, self.bytes_down = self.plan, [], [], 0, 0
         stays, passes = pieces(p.M, p.BM), pieces(p.N, p.BN)
         if p.stays == "B":
             stays, passes = passes, stays
@@ -201,22 +184,21 @@ class StreamedWork(Work):
         self.tracks = [SimpleNamespace(passing=None, work=None) for _ in range(p.tracks)]
         self.staying, self.stopped = None, False
         with ThreadPoolExecutor(p.tracks) as threads:
-            for done, (k, block) in enumerate(product(pieces(p.K, p.BK), stays)):
+            for k, block in product(pieces(p.K, p.BK), stays):
                 self.stay(self.cut(p.stays, block, k))
-                numbered = list(enumerate(passes, done * len(passes)))
-                turns = [(track, numbered[first :: p.tracks], block, k) for first, track in enumerate(self.tracks)]
+                turns = [(track, passes[first :: p.tracks], block, k) for first, track in enumerate(self.tracks)]
                 try:
                     list(threads.map(self.let_pass, turns))
                 except BaseException:
                     self.stopped = True  # the other track need not finish its blocks
                     raise
         self.tracks, self.staying = [], None  # and with them what they hold on the device
-        self.bytes_up, self.bytes_down = sum(self.up), sum(self.down)
 
     def cut(self, name, block, k):
         """A block that is to be copied, C-contiguous: `block` of A's rows or B's columns, `k` of what they share."""
         X = np.ascontiguousarray(self.A[block, k] if name == "A" else self.B[k, block])
-        self.up.append(X.nbytes)
+        with self.lock:
+            self.bytes_up += X.nbytes
         return X
 
     def stay(self, X):
@@ -231,16 +213,20 @@ class StreamedWork(Work):
         """In one track: copy a block, multiply it with the one that stays, bring the block of C back; then the next."""
         track, blocks, staying, k = turn
         other = "B" if self.plan.stays == "A" else "A"
-        for number, block in blocks:
+        for block in blocks:
             if self.stopped:
                 return
             X = self.cut(other, block, k)
-            with self.noted("copy", number):
-                self.put(track, X, other)
-            with self.noted("multiply", number):
-                track.work.launch()
+            begin = time.perf_counter()
+            self.put(track, X, other)
+            copied = time.perf_counter()
+            track.work.launch()
+            multiplied = time.perf_counter()
             part = track.work.download()
-            self.down.append(part.nbytes)
+            with self.lock:
+                self.copies.append((begin, copied))
+                self.products.append((copied, multiplied))
+                self.bytes_down += part.nbytes
             C = self.C[(block, staying) if other == "A" else (staying, block)]
             C[:] = C + part if k.start else part
 
@@ -253,13 +239,6 @@ class StreamedWork(Work):
         track.passing = self.kernel.place(X)
         A, B = (track.passing, self.staying) if name == "A" else (self.staying, track.passing)
         track.work = self.kernel.upload(A, B, fill=None)
-
-    @contextlib.contextmanager
-    def noted(self, what, number):
-        """Note when that begins and when it has ended, as the host sees it."""
-        self.order.append((what, True, number))
-        yield
-        self.order.append((what, False, number))
 
 
 def pieces(end: int, step: int) -> list[slice]:

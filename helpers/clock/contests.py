@@ -38,8 +38,12 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """What `verdict_on` says of the ratios, of the first."""
-        return verdict_on(self.ratios)
+        """ "ahead" or "behind" of the first, where each of `ROUNDS` rounds says so, by `MARGIN`; else "undecided"."""
+        if len(self.ratios) >= ROUNDS and min(self.ratios) > MARGIN:
+            return "ahead"
+        if len(self.ratios) >= ROUNDS and max(self.ratios) < 1 / MARGIN:
+            return "behind"
+        return "undecided"
 
     def __repr__(self):
         t, other = self.first, self.second
@@ -48,15 +52,6 @@ class Comparison:
             f"{t.M:5} x {t.N} x {t.K}: {names[0]} {t.gflops:.3g} GFLOP/s, {names[1]} {other.gflops:.3g}: "
             f"{self.ratio:.2f} times as fast (rounds: {min(self.ratios):.2f} to {max(self.ratios):.2f})"
         )
-
-
-def verdict_on(ratios: Sequence[float]) -> str:
-    """Say "ahead", "behind", or "undecided", unless each of `ROUNDS` rounds says the same, by `MARGIN`."""
-    if len(ratios) >= ROUNDS and min(ratios) > MARGIN:
-        return "ahead"
-    if len(ratios) >= ROUNDS and max(ratios) < 1 / MARGIN:
-        return "behind"
-    return "undecided"
 
 
 def contest(
@@ -122,11 +117,10 @@ def measure_ladder(
     return timings
 
 
-def ladder_kernels(upto=None, size=None, dialects=None, steps=None, parameters=None) -> list[Contestant]:
+def ladder_kernels(upto=None, size=None, dialects=None, steps=None) -> list[Contestant]:
     """NumPy, then each rung in every dialect, but on the PTX machine, built; arguments are those of `measure_ladder`.
 
-    `parameters`: {(step, dialect): {name: value}} of those that shall not have the device's defaults. Raises ValueError
-    for a step, dialect or list that there is none of, and what `refuse` raises for that size.
+    Raises ValueError for a step or dialect that there is none of, and what `refuse` raises for that size.
     """
     steps = [steps] if isinstance(steps, str) else steps
     names = ladder.rungs()
@@ -136,8 +130,7 @@ def ladder_kernels(upto=None, size=None, dialects=None, steps=None, parameters=N
     for one in dialects_called(dialects):
         for step in chosen:
             if one.name in step.dialects and (steps or step.suits(one.device(None, None))):
-                given = (parameters or {}).get((step.name, one.name), {})
-                kernels.append(one.build(step.name, **given))
+                kernels.append(one.build(step.name))
     if untimed := [str(k) for k in kernels if k.untimed]:
         print(NO_SPEED.format(", ".join(untimed)))
     kernels = [k for k in kernels if not k.untimed]

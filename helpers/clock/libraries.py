@@ -6,16 +6,12 @@ that cannot be used here is a `Missing`, which says how to add it.
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from .. import devices
-from ..checking import right_within_bound
 from ..launch import Contestant, draw
-from ..launch.contestant import Backend
 from ..launch.cuda import CudaBackend
-from ..launch.dialects import dialects as dialects_called
-from ..launch.kernel import refuse_beyond_memory
 
 
 @dataclass(frozen=True)
@@ -27,76 +23,50 @@ class Missing:
     remedy: str
 
 
-class Absent(Exception):
-    """A library, or the device it needs, is not here; the message is the remedy."""
+class Library(Contestant):
+    """A library's product. `as_array`: of NumPy's or Numba's memory, shared. `product`: (A, B, out=C)."""
+
+    def __init__(self, name: str, version: str, as_array: Callable, product: Callable):
+        self.name, self.parameters = name, {"version": version}
+        self.as_array, self.product = as_array, product
+
+    def launcher(self, work):
+        """What asks the library for the product once."""
+        A, B, C = map(self.as_array, work.matrices())
+        return functools.partial(self.product, A, B, out=C)
 
 
-class Peer(Contestant):
-    """A library. `launcher`: `Work` -> what asks it once for the product."""
+def pytorch() -> Library:
+    """Whatever PyTorch's CPU build multiplies with: MKL on x86-64. Raises ImportError where it is not installed."""
+    import torch  # only now: it takes seconds
 
-    def __init__(self, name, dialect, device, version, backend, launcher):
-        self.name, self.dialect, self.device, self.backend, self.launcher = name, dialect, device, backend, launcher
-        self.parameters = {"version": version}
-
-    def refuse(self, M, N, K):
-        """Raise MemoryError where the device cannot hold A, B and C."""
-        if self.device:
-            refuse_beyond_memory(self.device, M, N, K)
+    return Library("PyTorch", str(torch.__version__), torch.from_numpy, torch.matmul)
 
 
-def peers(dialects: Sequence[str] | str | None = None) -> list:
-    """The host's libraries, then those of the dialects: a list of what `check` and `measure` take, or of `Missing`."""
-    asked = {"Python", *(one.name for one in (() if dialects in ([], ()) else dialects_called(dialects)))}
-    return [find(name) for name, (dialect, _) in LIBRARIES.items() if dialect in asked]
-
-
-def find(name: str) -> Peer | Missing:
-    """The library of that name, once it has multiplied two small matrices right; else `Missing`. Raises nothing."""
-    dialect, start = LIBRARIES[name]
-    try:
-        k = Peer(name, dialect, *start())
-        if right_within_bound(k, *draw(5, 7, 3)):
-            return k
-        remedy = "is installed but gave wrong numbers at 5 x 7 x 3; install it again"
-    except (Absent, devices.DeviceError) as error:
-        remedy = str(error)
-    except Exception as error:  # a library may fail in any way; each way means "not this one"
-        remedy = f"is installed but fails: {(str(error).strip() or type(error).__name__).splitlines()[0]}"
-    return Missing(name, dialect, remedy)
-
-
-def pytorch():
-    """Whatever PyTorch's CPU build multiplies with: MKL on x86-64."""
-    try:
-        import torch  # only now: it takes seconds
-    except ModuleNotFoundError:
-        raise Absent("to add it: pip install torch --index-url https://download.pytorch.org/whl/cpu") from None
-
-    def launcher(work):
-        A, B, C = map(torch.from_numpy, work.matrices())  # which shares NumPy's memory
-        return functools.partial(torch.matmul, A, B, out=C)
-
-    return None, str(torch.__version__), Backend, launcher
-
-
-def cublas():
+def cublas() -> Library:
     """NVIDIA's own, as CuPy calls it: in the default stream, as Numba's events do, and with no TF32."""
-    device = devices.cuda_device()
-    if device.kind != "GPU":
-        raise Absent("needs an NVIDIA GPU")
+    import cupy
+
+    library = Library("cuBLAS", f"CuPy {cupy.__version__}", cupy.asarray, cupy.dot)
+    library.dialect, library.device, library.backend = "CUDA", devices.cuda_device(), CudaBackend
+    return library
+
+
+def libraries(dialects: list[str]) -> list[Library | Missing]:
+    """The host's library, then that of CUDA if it is among the dialects, each once it has multiplied two matrices."""
+    found = [usable("PyTorch", "Python", pytorch, "torch --index-url https://download.pytorch.org/whl/cpu")]
+    if "CUDA" in dialects and devices.cuda_device().kind == "GPU":
+        found.append(usable("cuBLAS", "CUDA", cublas, f'"cupy-{devices.cuda_extra()}x[ctk]"'))
+    return found
+
+
+def usable(name: str, dialect: str, start: Callable, package: str) -> Library | Missing:
+    """The library that `start` gives, if it is installed and multiplies; else `Missing`."""
     try:
-        import cupy
+        library = start()
+        library(*draw(5, 7, 3))
     except ModuleNotFoundError:
-        raise Absent(f'to add it: pip install "cupy-{devices.cuda_extra()}x[ctk]"') from None
-
-    def launcher(work):
-        A, B, C = map(cupy.asarray, work.matrices())  # which shares Numba's memory
-        return functools.partial(cupy.dot, A, B, out=C)
-
-    return device, f"CuPy {cupy.__version__}", CudaBackend, launcher
-
-
-LIBRARIES = {  # {name: (dialect, what starts it: () -> a device or None, a version, a backend and a launcher)}
-    "PyTorch": ("Python", pytorch),
-    "cuBLAS": ("CUDA", cublas),
-}
+        return Missing(name, dialect, f"to add it: pip install {package}")
+    except Exception as error:  # a library may fail in any way; each way means "not this one"
+        return Missing(name, dialect, f"is installed but fails: {str(error).partition(chr(10))[0]}")
+    return library

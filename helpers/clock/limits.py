@@ -11,12 +11,8 @@ from .. import devices
 from ..cpu_sizes import vector
 from ..devices import Device
 from ..launch.opencl import context_and_queue
-from .timing import IDLE_SECONDS, LONG_ENOUGH, WARM_SECONDS, most_seen
+from .timing import IDLE_SECONDS, LONG_ENOUGH, most_seen
 
-LAUNCHES = 3  # of a probe in a burst; the fastest of all counts
-PAUSE = 0.1  # seconds between bursts
-NOTHING_NEW = 2  # bursts in a row, after which the next would bring nothing either
-NEW = 0.99  # times the least seconds so far
 SUMS = 12  # vectors of the probe in limits.cl: enough to keep a core busy, few enough for 16 registers
 COPIED = 1 << 22  # vectors of 64 bytes: 256 MiB in each of two buffers, more than most caches
 
@@ -82,7 +78,7 @@ def copy_bandwidth(device, context, program):
 
 
 def fastest(device, program, name, arguments, items, group):
-    """Seconds of the fastest launch, in bursts until `NOTHING_NEW` were not faster; by a GPU's clock, or the wall's."""
+    """Seconds of the fastest of launches that go on for `LONG_ENOUGH`; by a GPU's clock, or the wall's."""
     on_gpu, (_, queue), kernel = device.kind == "GPU", context_and_queue(device), cl.Kernel(program, name)
     kernel.set_args(*arguments)
 
@@ -92,16 +88,7 @@ def fastest(device, program, name, arguments, items, group):
         event.wait()
         return (event.profile.end - event.profile.start) * 1e-9 if on_gpu else time.perf_counter() - start
 
-    until = time.perf_counter() + WARM_SECONDS
-    once()
-    while on_gpu and time.perf_counter() < until:
-        once()
-    until = time.perf_counter() + LONG_ENOUGH
-    least = min(once() for _ in range(LAUNCHES))
-    bursts = 0
-    while bursts < NOTHING_NEW and time.perf_counter() < until:
-        time.sleep(PAUSE)
-        now = min(once() for _ in range(LAUNCHES))
-        bursts = 0 if now < NEW * least else bursts + 1
-        least = min(least, now)
+    least, until = once(), time.perf_counter() + LONG_ENOUGH
+    while time.perf_counter() < until:
+        least = min(least, once())
     return least

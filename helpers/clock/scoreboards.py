@@ -9,13 +9,13 @@ import numpy as np
 from kernel_judge.reference import wrong_for
 
 from .. import devices, ladder
-from ..arguments import MOST_ROUNDS, sizes, whole
+from ..arguments import sizes
 from ..checking import launched
 from ..launch import Contestant, draw
 from .contests import contest, ladder_kernels, numpy_matmul, usual_size
-from .libraries import Missing, peers
+from .libraries import Missing, libraries
 from .limits import peak
-from .timing import spell_seconds
+from .timing import Timing, spell_seconds
 
 
 @dataclass(frozen=True)
@@ -89,56 +89,45 @@ def scoreboard(
     size: int | tuple | None = None,
     dialects: Sequence[str] | str | None = None,
     steps: list | str | None = None,
-    libraries: bool = True,
+    beside: bool = True,
     rounds: int = 3,
     each: Callable[[Contestant], None] = lambda k: None,
 ) -> Scoreboard:
-    """Time NumPy, rungs and libraries in turns, each checked first. Returns a `Scoreboard`.
+    """Time NumPy, rungs and libraries in turns, each checked at that size first. Returns a `Scoreboard`.
 
     `size`: an int or (M, N, K); by default 512, or 2048 when a GPU is at work. `steps`: a list; by default all for the
-    devices here. `each` is called with every contestant's turn.
+    devices here. `beside`: with libraries, too. `each` is called with every contestant's turn.
     """
-    whole("rounds", rounds, 1, MOST_ROUNDS)
     kernels = ladder_kernels(None, size, dialects, steps)
-    found = peers(dialects) if libraries else []
-    return scoreboard_of(kernels, found, usual_size(kernels) if size is None else size, rounds, each)
-
-
-def scoreboard_of(
-    kernels: list[Contestant],
-    found: list[Contestant | Missing],
-    size: int | tuple,
-    rounds: int = 3,
-    each: Callable[[Contestant], None] = lambda k: None,
-) -> Scoreboard:
-    """The `Scoreboard` of these kernels, NumPy first, and of what was found of libraries; as `scoreboard` otherwise."""
-    M, N, K = sizes(size)
-    contestants = kernels[:1] + [k for k in found if not isinstance(k, Missing)] + kernels[1:]
-    wrong = wrong_contestants(contestants, M, N, K)
-    contestants = [k for k in contestants if k not in wrong]
+    M, N, K = sizes(usual_size(kernels) if size is None else size)
+    found = libraries([k.dialect for k in kernels]) if beside else []
     missing = [k for k in found if isinstance(k, Missing)]
-    missing += [Missing(str(k), k.dialect, f"is wrong at {M} x {N} x {K}, and was left out") for k in wrong]
-    results = contest(contestants, (M, N, K), rounds, each)
-    try:
-        probed = devices.opencl_device()  # `machine_limits` runs there
-    except devices.DeviceError:
-        probed = None
-    on_host = probed is not None and probed.kind != "GPU"
-    places = {probed and probed.name, "host" if on_host else None}
-    best = max((1e9 * t.gflops for row in results for t in row if t.device in places), default=0.0)
+    contestants = kernels[:1] + [k for k in found if k not in missing] + kernels[1:]
+    for k in wrong_contestants(contestants, M, N, K):
+        contestants.remove(k)
+        missing.append(Missing(str(k), k.dialect, f"is wrong at {M} x {N} x {K}, and was left out"))
     timings, seconds = [], []
-    for row in zip(*results, strict=True):
+    for row in zip(*contest(contestants, (M, N, K), rounds, each), strict=True):
         times = tuple(t.seconds for t in row)
         middle = sorted(row, key=lambda t: t.seconds)[len(row) // 2]
         timings.append(dataclasses.replace(middle, seconds=float(np.median(times))))
         seconds.append(times)
-    probe = dict(peak=peak(probed, best), device=probed.name) if probed else dict(peak=0.0, device="")
-    about = dict(on_host=on_host, missing=tuple(missing), blas=devices.numpy_blas(), **probe)
-    return Scoreboard(M, N, K, tuple(timings), tuple(seconds), **about)
+    return Scoreboard(M, N, K, tuple(timings), tuple(seconds), *probed(timings), tuple(missing), devices.numpy_blas())
 
 
-def wrong_contestants(contestants, M, N, K):
-    """Those whose product is not right within the rounding bound; a list."""
+def probed(timings: list[Timing]) -> tuple[float, str, bool]:
+    """The OpenCL device's peak, its name, and whether it is the host's CPU; no peak where there is no such device."""
+    try:
+        device = devices.opencl_device()  # `machine_limits` runs there
+    except devices.DeviceError:
+        return 0.0, "", False
+    on_host = device.kind != "GPU"
+    there = [t.gflops for t in timings if t.device == device.name or (on_host and t.device == "host")]
+    return peak(device, 1e9 * max(there, default=0.0)), device.name, on_host
+
+
+def wrong_contestants(contestants: list, M: int, N: int, K: int) -> list:
+    """Those whose product is not right within the rounding bound."""
     A, B = draw(M, N, K)
     wrong = {inputs: wrong_for(A, B, inputs) for inputs in {k.inputs for k in contestants}}
     return [k for k in contestants if wrong[k.inputs](launched(k, A, B)).any()]

@@ -4,6 +4,7 @@ The ladder says which values are worth trying, and which points can run. `search
 alike. The fastest point is then timed against the defaults, in turns, and taken only if that comparison says "ahead".
 """
 
+import contextlib
 import functools
 import random
 import time
@@ -30,16 +31,14 @@ Tried = tuple[dict, float | None, str]  # parameters, GFLOP/s or None, and then 
 class Tuning:
     """What a search found.
 
-    step        the name of the step
-    dialect     the name of the dialect
-    size        (M, N, K) of the product
-    best        the parameters to use: those of the fastest point where it was ahead, else the defaults
-    default     the parameters that the step has on this device where none are given
-    tried       a tuple of (parameters, GFLOP/s, or None and then why it failed), in order
-    legal       points that can run on the device, the defaults among them
-    seconds     what the search and the comparison took
-    comparison  the fastest point against the defaults, in turns; None where it came to none
-    interrupted True where Ctrl-C cut the search or the comparison short
+    step, dialect   their names
+    size            (M, N, K) of the product
+    best            the parameters to use: those of the fastest point where it was ahead, else the defaults
+    default         the parameters that the step has on this device where none are given
+    tried           [(parameters, GFLOP/s, or None and then why it failed)], in order
+    legal           points that can run on the device, the defaults among them
+    seconds         what the search and the comparison took
+    comparison      the fastest point against the defaults, in turns; None where it came to none
     """
 
     step: str
@@ -47,11 +46,10 @@ class Tuning:
     size: tuple[int, int, int]
     best: dict
     default: dict
-    tried: tuple[Tried, ...] = ()
-    legal: int = 0
-    seconds: float = 0.0
+    tried: list[Tried]
+    legal: int
+    seconds: float
     comparison: Comparison | None = None
-    interrupted: bool = False
 
     def landscape(self, x: str, y: str) -> dict:
         """{(value of parameter x, value of y): the best GFLOP/s of all points tried there}."""
@@ -61,39 +59,33 @@ class Tuning:
         return rates
 
     def __repr__(self):
-        lines = [f"{self.step} ({self.dialect}), {' x '.join(map(str, self.size))}: "]
         failed = [(p, why) for p, rate, why in self.tried if rate is None]
+        lines = [f"{self.step} ({self.dialect}), {' x '.join(map(str, self.size))}: "]
         lines[0] += f"{len(self.tried)} of {self.legal} points tried in {self.seconds:.0f} s"
-        lines[0] += (f", {len(failed)} failed" if failed else "") + (", interrupted" if self.interrupted else "")
         if failed:
-            p, why = failed[0]
-            lines.append(f"failed    first with {ladder.spell(p)}: {why or 'no reason was given'}")
-        lines += [f"defaults  {ladder.spell(self.default)}", *self.outcome()]
-        return "\n  ".join(lines)
-
-    def outcome(self) -> list[str]:
-        """The lines that say which point was the fastest, and what came of it."""
-        fastest = fastest_of(self.tried)
+            lines[0] += f", {len(failed)} failed"
+            lines.append(f"failed    first with {ladder.spell(failed[0][0])}: {failed[0][1]}")
+        lines.append(f"defaults  {ladder.spell(self.default)}")
+        fastest, c = fastest_of(self.tried), self.comparison
         if fastest is None:
-            return ["No point ran and was right. Nothing was found."]
-        if fastest == self.default:
-            return ["fastest   the defaults. They stay."]
-        lines, c = [f"fastest   {ladder.spell(fastest)}"], self.comparison
-        if c is None:
-            return [*lines, "It was not compared with the defaults, so these stay."]
-        range_of_ratios = f"{c.ratio:.2f} times as fast (rounds: {min(c.ratios):.2f} to {max(c.ratios):.2f})"
-        lines.append(f"in turns  {c.first.gflops:.3g} against {c.second.gflops:.3g} GFLOP/s, {range_of_ratios}")
-        if c.verdict == "ahead":
-            return [*lines, "It was ahead in every round."]
-        return [*lines, f"It was {c.verdict}: the defaults stay."]
+            lines.append("No point ran and was right. Nothing was found.")
+        elif c is None:
+            lines.append("fastest   the defaults. They stay.")
+        else:
+            ratios = f"{c.ratio:.2f} times as fast (rounds: {min(c.ratios):.2f} to {max(c.ratios):.2f})"
+            lines.append(f"fastest   {ladder.spell(fastest)}")
+            lines.append(f"in turns  {c.first.gflops:.3g} against {c.second.gflops:.3g} GFLOP/s, {ratios}")
+            stay = "It was ahead in every round." if c.verdict == "ahead" else f"It was {c.verdict}: the defaults stay."
+            lines.append(stay)
+        return "\n  ".join(lines)
 
 
 def tune(step: str, dialect: str = "OpenCL", size: int | tuple | None = None, seconds: float = 60) -> Tuning:
     """Search for the step's best parameters on this machine. Returns `Tuning`, whose `best` a kernel is built with.
 
     `step`, `dialect`: names. `size`: an int or (M, N, K); by default 512, or 2048 on a GPU. `seconds`: about how long
-    it may take. `opencl_kernel(step, **found.best)` takes what was found.
-    Interrupted, it times the fastest so far against the defaults; interrupted again, it takes these.
+    it may take; Ctrl-C ends the search, and the fastest so far is compared with the defaults.
+    `opencl_kernel(step, **found.best)` takes what was found.
     Raises ValueError for the PTX machine, where there is no time to compare.
     """
     number("seconds", seconds, DAY)
@@ -114,17 +106,12 @@ def tune(step: str, dialect: str = "OpenCL", size: int | tuple | None = None, se
             best = max((rate or 0 for _, rate, _ in tried), default=0)
             progress.update(time.perf_counter() - start, f"| {len(tried)} points, best {best:.3g} GFLOP/s")
 
-        rate = rates(build, size, default.get("INPUT", "float32"))
-        tried, interrupted = search(points, rate, start + SEARCHING * seconds, each)
-    fastest, comparison = fastest_of(tried), None
-    try:
-        if fastest not in (None, default):
-            comparison = compare(build(**fastest), build(**default), size)
-    except KeyboardInterrupt:
-        interrupted = True
-    took = time.perf_counter() - start
-    best = fastest if comparison is not None and comparison.verdict == "ahead" else default
-    return Tuning(step, one.name, size, best, default, tuple(tried), len(points), took, comparison, interrupted)
+        tried = search(points, rates(build, size, default.get("INPUT", "float32")), start + SEARCHING * seconds, each)
+    fastest, best, comparison = fastest_of(tried), default, None
+    if fastest not in (None, default):
+        comparison = compare(build(**fastest), build(**default), size)
+        best = fastest if comparison.verdict == "ahead" else default
+    return Tuning(step, one.name, size, best, default, tried, len(points), time.perf_counter() - start, comparison)
 
 
 def rates(build: Callable, size: tuple[int, int, int], inputs: str) -> Callable:
@@ -145,33 +132,25 @@ def rates(build: Callable, size: tuple[int, int, int], inputs: str) -> Callable:
     return rate
 
 
-def search(points: list[dict], rate: Callable, until: float, each: Callable) -> tuple[list[Tried], bool]:
+def search(points: list[dict], rate: Callable, until: float, each: Callable) -> list[Tried]:
     """Try points until the time is over: by turns any one, and one that differs in one parameter from the best so far.
 
-    `points`: the defaults first; these are tried when half of the points, or half of the time, is behind, since the
-    first moments of a search are like no others. `rate`: parameters -> GFLOP/s, or an exception, which says why not.
-    `until`: a time of `time.perf_counter`. `each` is called with what was tried so far.
-    Returns what was tried, one point at least, and whether Ctrl-C ended it.
+    `points`: the defaults first. `rate`: parameters -> GFLOP/s, or an exception, which says why not. `until`: a time of
+    `time.perf_counter`; one point at least is tried. `each` is called with what was tried so far.
     """
-    default, left, tried = points[0], random.sample(points[1:], len(points) - 1), []
-    middle, default_waits = (time.perf_counter() + until) / 2, True
-    try:
-        while (left or default_waits) and (not tried or time.perf_counter() < until):
-            if default_waits and (len(left) <= len(points) // 2 or time.perf_counter() >= middle):
-                p, default_waits = default, False
-            else:
-                best = fastest_of(tried) or default
-                near = [p for p in left if sum(p[name] != best[name] for name in best) == 1]
-                p = near[0] if near and len(tried) % 2 else left[0]
-                left.remove(p)
+    left, tried = [points[0], *random.sample(points[1:], len(points) - 1)], []
+    with contextlib.suppress(KeyboardInterrupt):
+        while left and (not tried or time.perf_counter() < until):
+            best = fastest_of(tried) or points[0]
+            near = [p for p in left if sum(p[name] != best[name] for name in best) == 1]
+            p = near[0] if near and len(tried) % 2 else left[0]
+            left.remove(p)
             try:
                 tried.append((p, rate(p), ""))
             except Exception as error:  # a point may ask too much of a device in ways that only its driver knows
                 tried.append((p, None, str(error).strip().partition("\n")[0]))
             each(tried)
-    except KeyboardInterrupt:
-        return tried, True
-    return tried, False
+    return tried
 
 
 def fastest_of(tried: list[Tried]) -> dict | None:

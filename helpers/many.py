@@ -8,12 +8,11 @@ which comes back to the host. Where K is cut, the host adds up. The rest is `sum
 import functools
 import math
 import os
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import product
-from types import SimpleNamespace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,18 +25,18 @@ from .ladder import ceil_div
 from .launch import Contestant, Kernel, opencl_kernel, operands
 from .launch.contestant import Work
 
-PIECES = 1024  # that K is cut into at most, where more than a single tile of it fits
+TRACKS = 2
+BUFFERS = 1 + 2 * TRACKS  # on the device: what stays, and of each track what passes by and its block of C
 # Blocks that pass by, at least, where there are as many tiles: the first copy and the last hide behind nothing.
 PASSING = 8
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How a product of M x K times K x N passes through a device: blocks, tracks, and the bytes that follow from them.
+    """How a product of M x K times K x N passes through a device: blocks, and the bytes that follow from them.
 
     stays       "A" or "B": whose block stays while the other's pass by
     BM, BN, BK  rows of a block of A and C, columns of one of B and C, and what of K they have
-    tracks      pairs of a passing block and its block of C on the device at the same time
     """
 
     M: int
@@ -47,7 +46,6 @@ class Plan:
     BM: int
     BN: int
     BK: int
-    tracks: int
 
     @property
     def counts(self) -> tuple[int, int, int]:
@@ -55,15 +53,10 @@ class Plan:
         return ceil_div(self.M, self.BM), ceil_div(self.N, self.BN), ceil_div(self.K, self.BK)
 
     @property
-    def bytes_up(self) -> int:
-        """What is copied to the device: what stays once, and the other for each row or column of blocks that stay."""
-        A, B, (down, across, _) = self.M * self.K, self.K * self.N, self.counts
-        return 4 * (A + B * down if self.stays == "A" else B + A * across)
-
-    @property
-    def bytes_down(self) -> int:
-        """What is copied from the device: C, once for each piece of K."""
-        return 4 * self.M * self.N * self.counts[2]
+    def bytes_over_the_bus(self) -> int:
+        """What stays crosses once, the other for each row or column of blocks that stay, C for each piece of K."""
+        A, B, (down, across, deep) = self.M * self.K, self.K * self.N, self.counts
+        return 4 * ((A + B * down if self.stays == "A" else B + A * across) + self.M * self.N * deep)
 
     @property
     def steps(self) -> int:
@@ -75,16 +68,14 @@ class Plan:
         """The most that lies there at the same time, with the guard behind each buffer."""
         A, B, C = self.BM * self.BK, self.BK * self.BN, self.BM * self.BN
         stays, passes = (A, B) if self.stays == "A" else (B, A)
-        guards = (1 + 2 * self.tracks) * operands.GUARD  # behind the block that stays, and behind the two of each track
-        return 4 * (stays + self.tracks * (passes + C) + guards)
+        return 4 * (stays + TRACKS * (passes + C) + BUFFERS * operands.GUARD)
 
     def __str__(self):
         deep = self.counts[2]
         in_pieces = f", K in {deep} pieces" if deep > 1 else ""
         return (
             f"{self.stays} stays, in blocks of {self.BM} x {self.BK} (A) and {self.BK} x {self.BN} (B)"
-            f"{in_pieces}: {self.bytes_on_device:,} bytes on the device, "
-            f"{self.bytes_up + self.bytes_down:,} over the bus"
+            f"{in_pieces}: {self.bytes_on_device:,} bytes on the device, {self.bytes_over_the_bus:,} over the bus"
         )
 
 
@@ -94,76 +85,81 @@ def plan(k: Kernel, M: int, N: int, K: int, budget: float) -> Plan:
     Blocks are whole tiles of the kernel, except where the matrix ends. Raises ValueError for a budget that holds none.
     """
     M, N, K = sizes((M, N, K))
-    tracks, budget = 1 if k.untimed else 2, int(budget)  # the PTX machine runs one kernel at a time
-    tile = [min(pair) for pair in zip(ladder.STEPS[k.step].tile(k.parameters), (M, N, K), strict=True)]
-    least = min(Plan(M, N, K, stays, *tile, tracks).bytes_on_device for stays in "AB")
-    if budget < least:
-        raise ValueError(f"a budget of {budget:,} bytes holds no tile of {k}. The least that would do: {least:,}.")
-    # A block is as deep as a tile, or as one of 1, 2, 3 and so many pieces of K, in whole tiles.
-    depth = tile[2]
-    depths = {depth} | {min(K, depth * ceil_div(ceil_div(K, n), depth)) for n in range(1, PIECES + 1)}
-    found = [widest(stays, (M, N, K), tile, BK, tracks, budget) for stays in "BA" for BK in sorted(depths)]
-    return min(filter(None, found), key=lambda p: (p.bytes_up + p.bytes_down, -p.BK, p.steps))
+    room = int(budget) // 4 - BUFFERS * operands.GUARD
+    rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
+    depths = sorted({in_tiles(K, n, depth) for n in range(1, ceil_div(K, depth) + 1)})
+    found = []
+    for stays, BK in product("BA", depths):
+        along, tile = ((M, N), (rows, columns)) if stays == "A" else ((N, M), (columns, rows))
+        thin = min(tile[1], along[1])  # what passes by is one tile thick, and what stays as wide as there is room for
+        wide = widest(along[0], (room - TRACKS * thin * BK) // (BK + TRACKS * thin), tile[0])
+        if wide:
+            thick = widest(along[1], (room - wide * BK) // (TRACKS * (BK + wide)), tile[1], PASSING)
+            BM, BN = (wide, thick) if stays == "A" else (thick, wide)
+            found.append(Plan(M, N, K, stays, BM, BN, BK))
+    if not found:
+        raise ValueError(f"a budget of {int(budget):,} bytes holds no tile of {k} beside the guards; give more.")
+    return min(found, key=lambda p: (p.bytes_over_the_bus, -p.BK, p.steps))
 
 
-def widest(stays: str, size: tuple, tile: list, BK: int, tracks: int, budget: int) -> Plan | None:
-    """The plan of that depth with the widest staying block; what passes by is one tile at first. None without room."""
-    M, N, K = size
-    end, other_end, tile_wide, tile_thick = (M, N, *tile[:2]) if stays == "A" else (N, M, tile[1], tile[0])
-    room = budget // 4 - (1 + 2 * tracks) * operands.GUARD
-    wide = in_tiles((room - tracks * tile_thick * BK) // (BK + tracks * tile_thick), tile_wide, end)
-    if wide == 0:
-        return None
-    # So many blocks stay, one after the other. All of them are as wide, but for a tile.
-    staying = ceil_div(end, wide)
-    wide = min(wide, in_tiles(ceil_div(end, staying) + tile_wide - 1, tile_wide, end))
-    thick = (room - wide * BK) // (tracks * (BK + wide))
-    thick = in_tiles(min(thick, ceil_div(other_end, PASSING) + tile_thick - 1), tile_thick, other_end)
-    return Plan(M, N, K, stays, *((wide, thick) if stays == "A" else (thick, wide)), BK, tracks)
+def in_tiles(end: int, parts: int, tile: int) -> int:
+    """How much has each of so many parts of `end`, in whole tiles."""
+    return min(end, tile * ceil_div(ceil_div(end, parts), tile))
 
 
-def in_tiles(n: int, tile: int, end: int) -> int:
-    """The elements of as many whole tiles as there are in n; or `end`, which may cut a tile, where n reaches it."""
-    return end if n >= end else max(0, n // tile * tile)
+def widest(end: int, most: int, tile: int, least: int = 1) -> int:
+    """The same, of as few parts as have `most` elements at most, but of `least` parts; 0 where no tile fits."""
+    if most < min(tile, end):
+        return 0
+    whole = end if most >= end else most // tile * tile
+    return in_tiles(end, max(least, ceil_div(end, whole)), tile)
 
 
 class Streamed(Contestant):
     """`k`, with at most `budget` bytes on its device at the same time: C = streamed(k, budget)(A, B).
 
-    It is checked and timed as any is. A call raises ValueError, with the least that would do, for too small a budget.
+    It is checked and timed as any is. A call raises ValueError for too small a budget.
     """
 
     def __init__(self, k: Kernel, budget: float):
-        self.kernel, self.budget = k, int(budget)
+        self.kernel, self.budget = k, budget
         self.dialect, self.step, self.parameters, self.device = k.dialect, k.step, k.parameters, k.device
         self.name, self.inputs = f"{k.step} streamed", k.inputs
         self.last: StreamedWork | None = None  # what was launched last
 
     def refuse(self, M: int, N: int, K: int) -> None:
         """Raise what speaks against that size: what the kernel has against a block, or too small a budget."""
-        if 0 in (M, N, K):
-            return
-        p = plan(self.kernel, M, N, K, self.budget)
-        self.kernel.refuse(*((M, N, K) if self.untimed else (p.BM, p.BN, p.BK)))
+        if 0 not in (M, N, K):
+            p = plan(self.kernel, M, N, K, self.budget)
+            self.kernel.refuse(p.BM, p.BN, p.BK)
 
     def upload(self, A: np.ndarray, B: np.ndarray, fill: float | None = np.nan) -> "StreamedWork":
         """A and B stay on the host, beside a C full of `fill`."""
-        return StreamedWork(self, *operands.pair_for(A, B), fill)
+        self.last = StreamedWork(self, *operands.pair_for(A, B), fill)
+        return self.last
+
+
+class Passed(NamedTuple):
+    """A block that passed by: bytes copied up and down, and the times when its copy began and ended, and its product."""
+
+    bytes_up: int
+    bytes_down: int
+    begin: float
+    copied: float
+    multiplied: float
 
 
 class StreamedWork(Work):
-    """A, B and C on the host, and the plan. After a launch: what was copied, and in which order.
+    """A, B and C on the host, and the plan. After a launch: what was copied, and when.
 
-    bytes_up, bytes_down  copied to the device and from it, by the last launch
-    copies, products      (begin, end) in seconds, as the host saw them, of each block that passed by
+    bytes_up, bytes_down  copied to the device and from it
+    passed                a list of `Passed`: the blocks that passed by
     """
 
     def __init__(self, streamed, A, B, fill):
         self.kernel, self.A, self.B = streamed.kernel, A, B
         self.plan = plan(self.kernel, A.shape[0], B.shape[1], A.shape[1], streamed.budget)
         self.C = np.full((A.shape[0], B.shape[1]), 0 if fill is None else fill, np.float32)
-        self.lock = threading.Lock()
-        streamed.last = self
 
     def download(self):
         """C, float32 (M, N)."""
@@ -172,73 +168,54 @@ class StreamedWork(Work):
     @property
     def came_beside(self) -> int:
         """How many blocks were copied, for a while at least, while another was multiplied, as the host saw it."""
-        return sum(any(begin < late and early < end for early, late in self.products) for begin, end in self.copies)
+        return sum(any(a.begin < b.multiplied and b.copied < a.copied for b in self.passed) for a in self.passed)
 
     def multiply(self):
         """Let the blocks pass: for each piece of K, for each block that stays, all blocks of the other operand."""
-        p, self.copies, self.products, self.bytes_up, self.bytes_down = self.plan, [], [], 0, 0
+        p, self.passed, self.bytes_up = self.plan, [], 0
         stays, passes = pieces(p.M, p.BM), pieces(p.N, p.BN)
         if p.stays == "B":
             stays, passes = passes, stays
-        # What each track holds on the device: a block that passes, and the work that it is part of.
-        self.tracks = [SimpleNamespace(passing=None, work=None) for _ in range(p.tracks)]
-        self.staying, self.stopped = None, False
-        with ThreadPoolExecutor(p.tracks) as threads:
+        # The PTX machine runs one kernel at a time.
+        with ThreadPoolExecutor(1 if self.kernel.untimed else TRACKS) as threads:
             for k, block in product(pieces(p.K, p.BK), stays):
-                self.stay(self.cut(p.stays, block, k))
-                turns = [(track, passes[first :: p.tracks], block, k) for first, track in enumerate(self.tracks)]
-                try:
-                    list(threads.map(self.let_pass, turns))
-                except BaseException:
-                    self.stopped = True  # the other track need not finish its blocks
-                    raise
-        self.tracks, self.staying = [], None  # and with them what they hold on the device
+                X = self.cut(p.stays, block, k)
+                self.staying = self.kernel.place(X)
+                self.bytes_up += X.nbytes
+                turns = [(passes[first::TRACKS], block, k) for first in range(TRACKS)]
+                for passed in threads.map(self.let_pass, turns):
+                    self.passed += passed
+                self.staying = None  # gone before the next one comes
+        self.bytes_up += sum(one.bytes_up for one in self.passed)
+        self.bytes_down = sum(one.bytes_down for one in self.passed)
 
     def cut(self, name, block, k):
         """A block that is to be copied, C-contiguous: `block` of A's rows or B's columns, `k` of what they share."""
-        X = np.ascontiguousarray(self.A[block, k] if name == "A" else self.B[k, block])
-        with self.lock:
-            self.bytes_up += X.nbytes
-        return X
-
-    def stay(self, X):
-        """Put X where the last block that stayed was; if that was of another shape, let go of everything first."""
-        if self.staying and self.staying.shape != X.shape:
-            self.staying = None
-            for track in self.tracks:
-                track.passing = track.work = None
-        self.staying = self.kernel.place(X, self.staying)
+        return np.ascontiguousarray(self.A[block, k] if name == "A" else self.B[k, block])
 
     def let_pass(self, turn):
-        """In one track: copy a block, multiply it with the one that stays, bring the block of C back; then the next."""
-        track, blocks, staying, k = turn
-        other = "B" if self.plan.stays == "A" else "A"
-        for block in blocks:
-            if self.stopped:
-                return
-            X = self.cut(other, block, k)
-            begin = time.perf_counter()
-            self.put(track, X, other)
-            copied = time.perf_counter()
-            track.work.launch()
-            multiplied = time.perf_counter()
-            part = track.work.download()
-            with self.lock:
-                self.copies.append((begin, copied))
-                self.products.append((copied, multiplied))
-                self.bytes_down += part.nbytes
-            C = self.C[(block, staying) if other == "A" else (staying, block)]
-            C[:] = C + part if k.start else part
+        """In one track: copy a block, multiply it with the one that stays, bring the block of C back; then the next.
 
-    def put(self, track, X, name):
-        """Put X, the block of A or B of that name, where the track's last one was, or, if of another shape, anew."""
-        if track.passing and track.passing.shape == X.shape:
-            self.kernel.place(X, track.passing)
-            return
-        track.passing = track.work = None
-        track.passing = self.kernel.place(X)
-        A, B = (track.passing, self.staying) if name == "A" else (self.staying, track.passing)
-        track.work = self.kernel.upload(A, B, fill=None)
+        Returns a list of `Passed`.
+        """
+        (blocks, staying, k), passing, work, passed = turn, None, None, []
+        for block in blocks:
+            X, begin = self.cut("B" if self.plan.stays == "A" else "A", block, k), time.perf_counter()
+            if passing and passing.shape == X.shape:
+                self.kernel.place(X, passing)
+            else:
+                passing = work = None  # gone before the next one comes
+                passing = self.kernel.place(X)
+                A, B = (self.staying, passing) if self.plan.stays == "A" else (passing, self.staying)
+                work = self.kernel.upload(A, B, fill=None)
+            copied = time.perf_counter()
+            work.launch()
+            multiplied = time.perf_counter()
+            part = work.download()
+            passed.append(Passed(X.nbytes, part.nbytes, begin, copied, multiplied))
+            C = self.C[(staying, block) if self.plan.stays == "A" else (block, staying)]
+            C[:] = C + part if k.start else part
+        return passed
 
 
 def pieces(end: int, step: int) -> list[slice]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import ladder
-from ..arguments import MOST_ROUNDS, sizes, some, whole
+from ..arguments import MOST_ROUNDS, some, whole
 from ..launch import Contestant, HostKernel
 from ..launch.dialects import dialects as dialects_called
 from ..launch.host import contestant
@@ -54,25 +54,25 @@ class Comparison:
         )
 
 
-def contest(
-    kernels: list, size: int | tuple = 1024, rounds: int = 5, each: Callable[[Contestant], None] = lambda k: None
-) -> list[list[Timing]]:
+def contest(kernels: list, size: int | tuple = 1024, rounds: int = 5) -> list[list[Timing]]:
     """Time kernels, or functions of (A, B), in turns: each round times all of them, in the order opposite to the last.
 
-    Returns a list of rounds, each a list with a `Timing` a kernel, in the order given. `each` is called with every
-    kernel before it is timed. The process idles before each turn; where all are on one device, whose threads are nobody
-    else's, only before the first. Raises ValueError for less than one round.
+    Returns a list of rounds, each a list with a `Timing` a kernel, in the order given. The process idles before each
+    turn; where all are on one device, whose threads are nobody else's, only before the first. Raises ValueError for no
+    kernel, and for less than one round.
     """
-    kernels, rounds = some("kernels", kernels), whole("rounds", rounds, 1, MOST_ROUNDS)
-    results, idle = [], True
-    places = {getattr(k, "device", None) for k in kernels}  # None: the host, whose libraries have threads of their own
-    for turn in range(rounds):
-        timed = {}
-        for i in range(len(kernels)) if turn % 2 else reversed(range(len(kernels))):
-            each(kernels[i])
-            timed[i] = measure(kernels[i], size, timing.LONG_ENOUGH / rounds, idle)  # all rounds together: long enough
-            idle = len(places) > 1 or None in places
-        results.append([timed[i] for i in range(len(kernels))])
+    kernels = [contestant(k) for k in some("kernels", kernels)]
+    order, idle, results = list(range(len(kernels))), True, []
+    places = {k.device for k in kernels}  # None: the host, whose libraries have threads of their own
+    with ProgressBar("timing in turns") as bar:
+        for _ in range(whole("rounds", rounds, 1, MOST_ROUNDS)):
+            order.reverse()
+            timed = {}
+            for i in order:
+                bar.update(time.monotonic() - bar.start, f"| {kernels[i]}")
+                timed[i] = measure(kernels[i], size, timing.LONG_ENOUGH / rounds, idle)  # long enough, all together
+                idle = len(places) > 1 or None in places
+            results.append([timed[i] for i in range(len(kernels))])
     return results
 
 
@@ -83,12 +83,7 @@ def compare(
 
     Its `verdict` says who is ahead, if anybody is; fewer rounds than the default are enough for a ratio, not for that.
     """
-    with ProgressBar("timing in turns") as bar:
-
-        def each(k):
-            bar.update(time.monotonic() - bar.start, f"| {contestant(k)}")
-
-        pairs = contest((first, second), size, rounds, each)
+    pairs = contest([first, second], size, rounds)
     pairs.sort(key=lambda pair: pair[1].seconds / pair[0].seconds)
     return Comparison(*pairs[len(pairs) // 2], tuple(b.seconds / a.seconds for a, b in pairs))
 
@@ -99,44 +94,29 @@ def numpy_matmul(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 
 
 def measure_ladder(
-    upto: str | None = None,
-    size: int | tuple | None = None,
-    dialects: Sequence[str] | str | None = None,
-    steps: list | str | None = None,
+    upto: str | None = None, size: int | tuple | None = None, dialects: Sequence[str] | str | None = None
 ) -> list[Timing]:
-    """Time NumPy, then each rung in these dialects. Returns a list of `Timing`.
+    """Time NumPy, then each rung for the devices here, in these dialects. Returns a list of `Timing`.
 
-    `upto`: the last step to measure, or give `steps`, a list; by default all that are for the devices here. `size`: an
-    int or (M, N, K); by default 512, or 2048 when a GPU is at work. `dialects`: by default CUDA and OpenCL.
+    `upto`: the last step to measure. `size`: an int or (M, N, K); by default 512, or 2048 when a GPU is at work.
+    `dialects`: by default CUDA and OpenCL. Raises ValueError for a step or dialect that there is none of.
     """
-    kernels, timings, start = ladder_kernels(upto, size, dialects, steps), [], time.monotonic()
-    with ProgressBar("timing", patience=0) as bar:
-        for k in kernels:
-            bar.update(time.monotonic() - start, f"| {k}")
-            timings.append(measure(k, usual_size(kernels) if size is None else size))
-    return timings
-
-
-def ladder_kernels(upto=None, size=None, dialects=None, steps=None) -> list[Contestant]:
-    """NumPy, then each rung in every dialect, but on the PTX machine, built; arguments are those of `measure_ladder`.
-
-    Raises ValueError for a step or dialect that there is none of, and what `refuse` raises for that size.
-    """
-    steps = [steps] if isinstance(steps, str) else steps
     names = ladder.rungs()
-    last = names[-1] if upto is None else ladder.step(upto).name
-    chosen = [ladder.step(name) for name in steps or names[: names.index(last) + 1]]
+    steps = None if upto is None else names[: names.index(ladder.step(upto).name) + 1]
+    kernels = ladder_kernels(dialects, steps)
+    return contest(kernels, usual_size(kernels) if size is None else size, rounds=1)[0]
+
+
+def ladder_kernels(dialects: Sequence[str] | str | None, steps: Sequence[str] | str | None = None) -> list[Contestant]:
+    """NumPy, then these steps, or all rungs for the devices here, in every dialect that has a clock, built."""
     kernels = [HostKernel(numpy_matmul)]
     for one in dialects_called(dialects):
-        for step in chosen:
+        for step in map(ladder.step, some("steps", steps or ladder.rungs())):
             if one.name in step.dialects and (steps or step.suits(one.device(None, None))):
                 kernels.append(one.build(step.name))
     if untimed := [str(k) for k in kernels if k.untimed]:
         print(NO_SPEED.format(", ".join(untimed)))
-    kernels = [k for k in kernels if not k.untimed]
-    for k in kernels[1:]:  # all of them, before any takes its time
-        k.refuse(*sizes(usual_size(kernels) if size is None else size))
-    return kernels
+    return [k for k in kernels if not k.untimed]
 
 
 def usual_size(kernels: list[Contestant]) -> int:

@@ -1,26 +1,15 @@
 """What one would use instead of the ladder's kernels: libraries that multiply the same float32 matrices.
 
 PyTorch on the host, and CuPy on the NVIDIA GPU, which calls cuBLAS. `check` and `measure` take them as they take our
-kernels: the same inputs, canaries and clocks, float32 throughout and no TF32. The course needs none of them, so each
-that cannot be used here is a `Missing`, which says how to add it.
+kernels: the same inputs, canaries and clocks, float32 throughout and no TF32. The course needs none of them.
 """
 
 import functools
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
 
 from .. import devices
 from ..launch import Contestant, draw
 from ..launch.cuda import CudaBackend
-
-
-@dataclass(frozen=True)
-class Missing:
-    """A library that cannot be used here. `remedy`: one sentence, with the one line that adds it where there is one."""
-
-    name: str
-    dialect: str
-    remedy: str
 
 
 class Library(Contestant):
@@ -52,21 +41,20 @@ def cublas() -> Library:
     return library
 
 
-def libraries(dialects: list[str]) -> list[Library | Missing]:
-    """The host's library, then that of CUDA if it is among the dialects, each once it has multiplied two matrices."""
-    found = [usable("PyTorch", "Python", pytorch, "torch --index-url https://download.pytorch.org/whl/cpu")]
+def installed(dialects: Collection[str]) -> tuple[list[Library], list[tuple[str, str]]]:
+    """The host's library, then that of CUDA if it is among the dialects and there is a GPU.
+
+    Returns those that multiply here, and of each that is not installed its name and the line that adds it.
+    """
+    wanted = [("PyTorch", pytorch, "torch --index-url https://download.pytorch.org/whl/cpu")]
     if "CUDA" in dialects and devices.cuda_device().kind == "GPU":
-        found.append(usable("cuBLAS", "CUDA", cublas, f'"cupy-{devices.cuda_extra()}x[ctk]"'))
-    return found
-
-
-def usable(name: str, dialect: str, start: Callable, package: str) -> Library | Missing:
-    """The library that `start` gives, if it is installed and multiplies; else `Missing`."""
-    try:
-        library = start()
-        library(*draw(5, 7, 3))
-    except ModuleNotFoundError:
-        return Missing(name, dialect, f"to add it: pip install {package}")
-    except Exception as error:  # a library may fail in any way; each way means "not this one"
-        return Missing(name, dialect, f"is installed but fails: {str(error).partition(chr(10))[0]}")
-    return library
+        wanted.append(("cuBLAS", cublas, f'"cupy-{devices.cuda_extra()}x[ctk]"'))
+    found, missing = [], []
+    for name, start, package in wanted:
+        try:
+            library = start()
+            library(*draw(5, 7, 3))  # which loads what it multiplies with
+            found.append(library)
+        except ImportError:
+            missing.append((name, f"to add it: pip install {package}"))
+    return found, missing

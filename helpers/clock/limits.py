@@ -9,12 +9,12 @@ import pyopencl as cl
 
 from .. import devices
 from ..cpu_sizes import vector
-from ..devices import Device
 from ..launch.opencl import context_and_queue
-from .timing import IDLE_SECONDS, LONG_ENOUGH, most_seen
+from .timing import IDLE_SECONDS, LONG_ENOUGH
 
+SOURCE = Path(__file__).with_name("limits.cl")
 SUMS = 12  # vectors of the probe in limits.cl: enough to keep a core busy, few enough for 16 registers
-COPIED = 1 << 22  # vectors of 64 bytes: 256 MiB in each of two buffers, more than most caches
+COPIED = 1 << 28  # bytes in each of two buffers: more than most caches hold
 
 
 @dataclass(frozen=True)
@@ -38,57 +38,32 @@ class Limits:
 
 
 def machine_limits() -> Limits:
-    """Measure the peak arithmetic and the memory bandwidth of the OpenCL device. Returns `Limits`.
-
-    They are the greatest that this process has seen, in this call or before, by a probe or by a rung that was faster.
-    """
+    """Measure the OpenCL device: flop of multiply-adds in registers, and bytes that a copy reads and writes."""
     device = devices.opencl_device()
     context, _ = context_and_queue(device)
-    source = Path(__file__).with_name("limits.cl").read_text(encoding="utf-8")
-    program = cl.Program(context, source).build(f"-DLANES={vector(device)}")
-    time.sleep(IDLE_SECONDS)
-    flops, moved = peak_flops(device, context, program), copy_bandwidth(device, context, program)
-    return Limits(device.name, most_seen(device.name, "flop", flops), most_seen(device.name, "byte", moved))
-
-
-def peak(device: Device, rate: float = 0.0) -> float:
-    """The most flop a second that the OpenCL device was seen to do; a contestant of that `rate` on it was seen, too.
-
-    The probe runs if none did, and once more if a contestant is the fastest so far: it may have met a bad moment.
-    """
-    if not most_seen(device.name, "byte") or rate >= most_seen(device.name, "flop"):
-        machine_limits()
-    return most_seen(device.name, "flop", rate)
-
-
-def peak_flops(device, context, program):
-    """Float32 flop per second of multiply-adds in registers."""
+    lanes = vector(device)
+    program = cl.Program(context, SOURCE.read_text(encoding="utf-8")).build(f"-DLANES={lanes}")
     # A GPU wants many threads; a CPU one work-item a group, so that each vector is one register.
     groups, threads, rounds = (32, 256, 4000) if device.kind == "GPU" else (8, 1, 400_000)
-    items, lanes = device.handle.max_compute_units * groups * threads, vector(device)
-    out = cl.Buffer(context, cl.mem_flags.READ_WRITE, 4 * lanes * items)
-    seconds = fastest(device, program, "peak", (out, np.int32(rounds), np.float32(0.999)), items, threads)
-    return 2 * lanes * SUMS * rounds * items / seconds
+    items = device.handle.max_compute_units * groups * threads
+    out, *both = (cl.Buffer(context, cl.mem_flags.READ_WRITE, size) for size in (4 * lanes * items, COPIED, COPIED))
+    peak, copy = cl.Kernel(program, "peak"), cl.Kernel(program, "copy")
+    peak.set_args(out, np.int32(rounds), np.float32(0.999))
+    copy.set_args(*both)
+    time.sleep(IDLE_SECONDS)
+    flops_per_s = 2 * lanes * SUMS * rounds * items / fastest(device, peak, items, threads)
+    bytes_per_s = 2 * COPIED / fastest(device, copy, COPIED // 16, 256)  # a work-item copies 16 bytes
+    return Limits(device.name, flops_per_s, bytes_per_s)
 
 
-def copy_bandwidth(device, context, program):
-    """Bytes per second to and from memory, of a copy."""
-    both = [cl.Buffer(context, cl.mem_flags.READ_WRITE, 64 * COPIED) for _ in range(2)]
-    return 2 * 64 * COPIED / fastest(device, program, "copy", both, 4 * COPIED, 256)
-
-
-def fastest(device, program, name, arguments, items, group):
+def fastest(device: devices.Device, kernel: cl.Kernel, items: int, group: int) -> float:
     """Seconds of the fastest of launches that go on for `LONG_ENOUGH`; by a GPU's clock, or the wall's."""
-    on_gpu, (_, queue), kernel = device.kind == "GPU", context_and_queue(device), cl.Kernel(program, name)
-    kernel.set_args(*arguments)
-
-    def once():
+    _, queue = context_and_queue(device)
+    times, until = [], time.perf_counter() + LONG_ENOUGH
+    while not times or time.perf_counter() < until:
         start = time.perf_counter()
         event = cl.enqueue_nd_range_kernel(queue, kernel, (items,), (group,))
         event.wait()
-        return (event.profile.end - event.profile.start) * 1e-9 if on_gpu else time.perf_counter() - start
-
-    least, until = once(), time.perf_counter() + LONG_ENOUGH
-    while time.perf_counter() < until:
-        least = min(least, once())
-    return least
+        on_gpu = (event.profile.end - event.profile.start) * 1e-9
+        times.append(on_gpu if device.kind == "GPU" else time.perf_counter() - start)
+    return min(times)

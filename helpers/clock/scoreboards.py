@@ -1,7 +1,6 @@
 """The ladder beside the libraries that one would pick instead, timed in turns."""
 
-import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,9 +11,9 @@ from .. import devices, ladder
 from ..arguments import sizes
 from ..checking import launched
 from ..launch import Contestant, draw
-from .contests import contest, ladder_kernels, numpy_matmul, usual_size
-from .libraries import Missing, libraries
-from .limits import peak
+from .contests import contest, ladder_kernels, numpy_matmul
+from .libraries import installed
+from .limits import machine_limits
 from .timing import Timing, spell_seconds
 
 
@@ -22,11 +21,11 @@ from .timing import Timing, spell_seconds
 class Scoreboard:
     """What came of a contest at one size.
 
-    timings   a tuple of `Timing`, one a contestant, NumPy first: the median of its rounds
+    timings   a tuple of `Timing`, one a contestant, NumPy first: its median round
     seconds   for each contestant its times, round by round, a tuple of tuples
     peak      float32 flop per second of `device`, the one that OpenCL runs on, the most seen; 0 where there is none
     on_host   whether `device` is the CPU that NumPy runs on, too
-    missing   a tuple of `Missing`: libraries that are not here
+    missing   who did not take part, and why: a tuple of pairs of texts
     blas      the library behind NumPy's product, and the CPU it was told to serve
     """
 
@@ -80,54 +79,52 @@ class Scoreboard:
             )
         used = dict.fromkeys(f"{t.dialect}: {t.device}" for t in self.timings if t.dialect != "Python")
         lines.append(", ".join([*used, f"NumPy: {self.blas}"]))
-        for m in self.missing:
-            lines.append(f"{m.name if m.dialect == 'Python' else f'{m.name} ({m.dialect})':28}{m.remedy}")
+        lines += [f"{name:28}{why}" for name, why in self.missing]
         return "\n".join(lines)
 
 
 def scoreboard(
-    size: int | tuple | None = None,
+    size: int | tuple = 1024,
     dialects: Sequence[str] | str | None = None,
-    steps: list | str | None = None,
-    beside: bool = True,
+    steps: Sequence[str] | str | None = None,
+    libraries: bool = True,
     rounds: int = 3,
-    each: Callable[[Contestant], None] = lambda k: None,
 ) -> Scoreboard:
     """Time NumPy, rungs and libraries in turns, each checked at that size first. Returns a `Scoreboard`.
 
-    `size`: an int or (M, N, K); by default 512, or 2048 when a GPU is at work. `steps`: a list; by default all for the
-    devices here. `beside`: with libraries, too. `each` is called with every contestant's turn.
+    `size`: an int or (M, N, K). `dialects`, `steps`: by default all for the devices here. `libraries`: with those that
+    are installed.
     """
-    kernels = ladder_kernels(None, size, dialects, steps)
-    M, N, K = sizes(usual_size(kernels) if size is None else size)
-    found = libraries([k.dialect for k in kernels]) if beside else []
-    missing = [k for k in found if isinstance(k, Missing)]
-    contestants = kernels[:1] + [k for k in found if k not in missing] + kernels[1:]
-    for k in wrong_contestants(contestants, M, N, K):
-        contestants.remove(k)
-        missing.append(Missing(str(k), k.dialect, f"is wrong at {M} x {N} x {K}, and was left out"))
+    M, N, K = sizes(size)
+    kernels = ladder_kernels(dialects, steps)
+    found, missing = installed({k.dialect for k in kernels}) if libraries else ([], [])
+    kernels[1:1] = found
+    for k in wrong_contestants(kernels, M, N, K):
+        kernels.remove(k)
+        missing.append((str(k), f"is wrong at {M} x {N} x {K}, and was left out"))
     timings, seconds = [], []
-    for row in zip(*contest(contestants, (M, N, K), rounds, each), strict=True):
-        times = tuple(t.seconds for t in row)
-        middle = sorted(row, key=lambda t: t.seconds)[len(row) // 2]
-        timings.append(dataclasses.replace(middle, seconds=float(np.median(times))))
-        seconds.append(times)
-    return Scoreboard(M, N, K, tuple(timings), tuple(seconds), *probed(timings), tuple(missing), devices.numpy_blas())
+    for row in zip(*contest(kernels, (M, N, K), rounds), strict=True):
+        timings.append(sorted(row, key=lambda t: t.seconds)[len(row) // 2])
+        seconds.append(tuple(t.seconds for t in row))
+    return Scoreboard(M, N, K, tuple(timings), tuple(seconds), *peak(timings), tuple(missing), devices.numpy_blas())
 
 
-def probed(timings: list[Timing]) -> tuple[float, str, bool]:
-    """The OpenCL device's peak, its name, and whether it is the host's CPU; no peak where there is no such device."""
-    try:
-        device = devices.opencl_device()  # `machine_limits` runs there
-    except devices.DeviceError:
-        return 0.0, "", False
-    on_host = device.kind != "GPU"
-    there = [t.gflops for t in timings if t.device == device.name or (on_host and t.device == "host")]
-    return peak(device, 1e9 * max(there, default=0.0)), device.name, on_host
-
-
-def wrong_contestants(contestants: list, M: int, N: int, K: int) -> list:
+def wrong_contestants(contestants: list[Contestant], M: int, N: int, K: int) -> list[Contestant]:
     """Those whose product is not right within the rounding bound."""
     A, B = draw(M, N, K)
     wrong = {inputs: wrong_for(A, B, inputs) for inputs in {k.inputs for k in contestants}}
     return [k for k in contestants if wrong[k.inputs](launched(k, A, B)).any()]
+
+
+def peak(timings: list[Timing]) -> tuple[float, str, bool]:
+    """The OpenCL device's peak, its name, and whether it is the host's CPU; no peak where there is no such device.
+
+    The peak is what `machine_limits` finds, or the rate of whoever was faster.
+    """
+    try:
+        device = devices.opencl_device()
+    except devices.DeviceError:
+        return 0.0, "", False
+    on_host = device.kind != "GPU"
+    there = [1e9 * t.gflops for t in timings if t.device == device.name or (on_host and t.device == "host")]
+    return max([machine_limits().flops_per_s, *there]), device.name, on_host

@@ -16,20 +16,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arguments import DAY, number, sizes
-from ..launch import Contestant, Kernel, draw
+from ..launch import Contestant, draw
 from ..launch.contestant import Work
 from ..launch.host import contestant
-from ..launch.operands import refuse_beyond_host
 from ..needs import Missing
 
 IDLE_SECONDS = 0.3
 LONG_ENOUGH = 0.5  # seconds of repeats that make a median steady
 REPEATS = 3  # at least, however long one takes
 WARM_SECONDS = 0.2  # until a GPU has raised its clock
-NO_SPEED = "not timed, on the PTX machine: {}. It runs on a GPU at speed, or where OpenCL takes SPIR-V."
 BATCH_SECONDS = 0.05  # of a GPU's launches that are timed together: beside it what surrounds them does not count
 BATCH = 1000  # launches in it at most: about as many as a GPU's driver lets wait
-MOST = {}  # (device, "flop" or "byte") -> how many a second, the most that this process has seen there
+NO_SPEED = "not timed, on the PTX machine: {}. It runs on a GPU at speed, or where OpenCL takes SPIR-V."
 
 
 class NoSpeed(ValueError, Missing):
@@ -81,15 +79,8 @@ def spell_spread(spread: float) -> str:
 
 def spell_seconds(seconds: float) -> str:
     """0.00123 -> '1.23 ms'."""
-    for unit, scale in (("s", 1), ("ms", 1e-3), ("µs", 1e-6)):
-        if seconds >= scale or unit == "µs":
-            return f"{seconds / scale:.3g} {unit}"
-
-
-def most_seen(device: str, what: str, a_second: float = 0.0) -> float:
-    """Note a rate of "flop" or "byte"; returns the most that the device was seen to do, so that no share is above 1."""
-    MOST[device, what] = max(a_second, MOST.get((device, what), 0.0))
-    return MOST[device, what]
+    unit, many = ("s", 1) if seconds >= 1 else ("ms", 1e3) if seconds >= 1e-3 else ("µs", 1e6)
+    return f"{many * seconds:.3g} {unit}"
 
 
 def measure(
@@ -103,52 +94,45 @@ def measure(
     """
     k = contestant(k)
     M, N, K = sizes(size)
-    if seconds is not None:
-        number("seconds", seconds, DAY)
+    seconds = LONG_ENOUGH if seconds is None else number("seconds", seconds, DAY)
     if k.untimed:
         raise NoSpeed(NO_SPEED.format(k))
-    refuse_beyond_host(M, N, K)
     k.refuse(M, N, K)
-    k = k.ready(M, N, K)
-    device = k.device.name if k.device else "host"
-    about = dict(dialect=k.dialect, step=k.name, M=M, N=N, K=K, parameters=k.parameters, device=device)
     A, B = draw(M, N, K)
+    k = k.ready(M, N, K)
     if idle:
         time.sleep(IDLE_SECONDS)
     start = time.perf_counter()
     work = k.upload(A, B)
     transfer = time.perf_counter() - start
     launches = warm_up(work, k.device is not None and k.device.kind == "GPU")
-    times, until = [], time.perf_counter() + (LONG_ENOUGH if seconds is None else seconds)
+    times, until = [], time.perf_counter() + seconds
     while len(times) < REPEATS or time.perf_counter() < until:
         times.append(work.timed(launches))
     start = time.perf_counter()
     work.download()
     transfer += time.perf_counter() - start
     low, median, high = np.percentile(times, (25, 50, 75))
-    # A rung: what somebody else wrote may be fast and wrong, and the peak is that of float32.
-    if isinstance(k, Kernel) and not k.own and k.inputs == "float32":
-        most_seen(device, "flop", 2 * M * N * K / median)
     return Timing(
+        dialect=k.dialect,
+        step=k.name,
+        M=M,
+        N=N,
+        K=K,
         seconds=float(median),
         spread=float((high - low) / median),
+        device=k.device.name if k.device else "host",
+        parameters=k.parameters,
         build_seconds=k.build_seconds,
         transfer_seconds=transfer if k.device else 0.0,
-        **about,
     )
 
 
 def warm_up(work: Work, on_gpu: bool) -> int:
     """Launch until caches and clocks are ready: on a CPU once. Returns launches to time together: on a CPU one."""
-    until = time.perf_counter() + WARM_SECONDS
+    launches, until = 1, time.perf_counter() + WARM_SECONDS
     seconds = work.launch()
-    if not on_gpu:
-        return 1
-    while time.perf_counter() < until:
-        seconds = work.timed(batch(seconds))
-    return batch(seconds)
-
-
-def batch(seconds: float) -> int:
-    """How many launches of so many seconds each are timed together on a GPU: from 1 to BATCH."""
-    return max(1, round(BATCH_SECONDS / max(seconds, BATCH_SECONDS / BATCH)))
+    while on_gpu and time.perf_counter() < until:
+        launches = max(1, round(BATCH_SECONDS / max(seconds, BATCH_SECONDS / BATCH)))
+        seconds = work.timed(launches)
+    return launches

@@ -1,7 +1,6 @@
-"""Looks for a step's best parameters on this machine, within a budget of seconds.
+"""Which parameters of a step are best on this machine? The ladder says which are worth trying, and which can run.
 
-The ladder says which values are worth trying, and which points can run. `search` goes through them, in every dialect
-alike. The fastest point is then timed against the defaults, in turns, and taken only if that comparison says "ahead".
+The fastest that a search finds is timed against the defaults, in turns, and taken only if it is ahead.
 """
 
 import contextlib
@@ -13,13 +12,12 @@ from dataclasses import dataclass
 from kernel_judge.reference import wrong_for
 
 from .. import ladder
-from ..arguments import DAY, number, sizes
+from ..arguments import sizes
 from ..launch import dialect as dialect_called
 from ..launch import draw
 from ..sandbox import ProgressBar
 from . import timing
-from .contests import Comparison, compare, usual_size
-from .timing import NO_SPEED, measure
+from .timing import Comparison, compare, measure, usual_size
 
 SEARCHING = 0.7  # of the budget; the rest is for the fastest point against the defaults, in turns
 
@@ -28,13 +26,10 @@ SEARCHING = 0.7  # of the budget; the rest is for the fastest point against the 
 class Tuning:
     """What a search found.
 
-    step, dialect   their names
-    size            (M, N, K) of the product
-    best            the parameters to use: those of the fastest point where it was ahead, else the defaults
-    tried           [(parameters, GFLOP/s, or 0 for what failed)], in order, the defaults first
-    legal           points that can run on the device, the defaults among them
-    seconds         what the search and the comparison took
-    comparison      the fastest point against the defaults, in turns; None where these are the fastest
+    best        the parameters to use: those of the fastest point where it was ahead, else the defaults
+    tried       [(parameters, GFLOP/s, or 0 for what failed)], in order, the defaults first
+    legal       points that can run on the device, the defaults among them
+    comparison  the fastest point against the defaults, in turns; None where these are the fastest
     """
 
     step: str
@@ -54,51 +49,42 @@ class Tuning:
         return rates
 
     def __repr__(self):
-        c, size = self.comparison, " x ".join(map(str, self.size))
-        tried = f"{len(self.tried)} of {self.legal} points tried in {self.seconds:.0f} s"
+        points = f"{len(self.tried)} of {self.legal} points tried in {self.seconds:.0f} s"
         lines = [
-            f"{self.step} ({self.dialect}), {size}: {tried}",
+            f"{self.step} ({self.dialect}), {' x '.join(map(str, self.size))}: {points}",
             f"defaults  {ladder.spell(self.tried[0][0])}",
             f"fastest   {ladder.spell(fastest_of(self.tried))}",
         ]
-        if c:
-            rates = f"{c.first.gflops:.3g} against {c.second.gflops:.3g} GFLOP/s, {c.ratio:.2f} times as fast"
-            lines.append(f"in turns  {rates} (rounds: {min(c.ratios):.2f} to {max(c.ratios):.2f})")
-            stay = "It was ahead in every round." if c.verdict == "ahead" else f"It was {c.verdict}: the defaults stay."
-            lines.append(stay)
+        if self.comparison:
+            lines.append(f"in turns  {str(self.comparison).partition(': ')[2]}: {self.comparison.verdict}")
         return "\n  ".join(lines)
 
 
 def tune(step: str, dialect: str = "OpenCL", size: int | tuple | None = None, seconds: float = 60) -> Tuning:
-    """Search for the step's best parameters on this machine. Returns `Tuning`, whose `best` a kernel is built with.
+    """Search for the step's best parameters on this machine. Returns `Tuning`: `opencl_kernel(step, **found.best)`.
 
-    `step`, `dialect`: names. `size`: an int or (M, N, K); by default 512, or 2048 on a GPU. `seconds`: about how long
-    it may take; Ctrl-C ends the search, and the fastest so far is compared with the defaults.
-    `opencl_kernel(step, **found.best)` takes what was found.
-    Raises ValueError for the PTX machine, where there is no time to compare.
+    `size`: an int or (M, N, K); by default 512, or 2048 on a GPU. `seconds`: about how long it may take; Ctrl-C ends
+    the search, and the fastest so far is compared with the defaults. Raises ValueError for the PTX machine.
     """
-    number("seconds", seconds, DAY)
     one, start = dialect_called(dialect), time.perf_counter()
     rung = ladder.step(step, one.name)
     k = one.build(rung.name)
-    if k.untimed:
-        raise ValueError(NO_SPEED.format(k))
     size = sizes(usual_size([k]) if size is None else size)
-    k.refuse(*size)
     default = rung.fitted(k.parameters, k.device, *size)
     space = {name: sorted({*values, default[name]}) for name, values in rung.space.items()}
     points = [default, *(p for p in ladder.points(rung, k.device, space) if p != default)]
     A, B = draw(*size)
     wrong = wrong_for(A, B, k.inputs)
-    time.sleep(timing.IDLE_SECONDS)  # the threads of NumPy's library spin for a while
+    time.sleep(timing.IDLE_SECONDS)  # NumPy's threads spin for a while
     with ProgressBar(f"tuning {rung.name}", round(seconds), patience=0) as bar:
 
         def rate(p):
             bar.update(time.perf_counter() - start, f"| {ladder.spell(p)}")
             k = one.build(rung.name, **p)
+            gflops = measure(k, size, timing.LONG_ENOUGH / 5, idle=False).gflops
             if wrong(k(A, B)).any():
                 raise ValueError(f"{k} is wrong with {ladder.spell(p)}.")
-            return measure(k, size, timing.LONG_ENOUGH / 5, idle=False).gflops
+            return gflops
 
         tried = search(points, rate, start + SEARCHING * seconds)
     best, comparison = fastest_of(tried), None

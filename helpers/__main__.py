@@ -1,13 +1,11 @@
 """Matrix multiplication kernels, step by step, in CUDA and OpenCL: the course's commands."""
 
 import argparse
-import functools
 import json
 import re
 import sys
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 
 from . import devices, files, stopping
 from .devices import DeviceError
@@ -17,7 +15,7 @@ from .language import of_the_user, set_language
 from .names import named, unknown
 
 # By a command that was interrupted.
-LEFT = {"record": "Each size that was measured is in the file; the same command leaves it out today."}
+LEFT = {"record": "Each size that was measured is in the file."}
 DIALECTS = ("CUDA", "OpenCL")  # without `launch`, which needs Numba
 
 
@@ -55,7 +53,7 @@ def doctor(command: Command) -> int:
 def bench(command: Command) -> None:
     """Time the ladder beside NumPy, as a table."""
     from . import ladder
-    from .arguments import MOST_ROUNDS, sizes, whole
+    from .arguments import sizes
     from .launch.operands import refuse_beyond_host
 
     command.add_argument("--dialect", help=f"{' or '.join(DIALECTS)}; by default both")
@@ -64,56 +62,33 @@ def bench(command: Command) -> None:
     shape.add_argument("--size", type=int, default=1024, help="M = N = K (1024)")
     shape.add_argument("--shape", type=int, nargs=3, metavar=("M", "N", "K"))
     command.add_argument("--peers", action="store_true", help="beside PyTorch and CuPy's cuBLAS, if installed")
-    command.add_argument("--rounds", type=int, help="in turns, so many times (1; 3 with --peers or --save)")
+    command.add_argument("--rounds", type=int, help="in turns, so many times (1; 3 with --peers)")
     command.add_argument("--json", metavar="FILE", help="write the rows there")
-    command.add_argument(
-        "--save", metavar="FOLDER", nargs="?", const="", help="add them to this machine's file (in results)"
-    )
     given = command.given()
     size = sizes(given.shape or given.size)
     refuse_beyond_host(*size)
     dialect = given.dialect and named(given.dialect, DIALECTS, "dialect")
     steps = given.steps and [ladder.step(name, dialect).name for name in given.steps]
-    saved = given.save is not None
-    rounds = given.rounds
-    if rounds is None:
-        rounds = 3 if given.peers or saved else 1
-    whole("rounds", rounds, 1, MOST_ROUNDS)
-    # Both are tried before the work, so that a wrong path costs nothing, and written after it, each as a whole.
+    rounds = (3 if given.peers else 1) if given.rounds is None else given.rounds
     if given.json:
-        files.try_writing(given.json)
-    if given.save:
-        files.try_writing(Path(given.save, "any"), make_folder=True)
+        files.try_writing(given.json)  # before the work, so that a wrong path costs nothing
     from . import clock
-    from .clock.contests import numpy_matmul
-    from .clock.results import RESULTS, prepare
-
-    place = given.save or RESULTS
-    if saved:
-        prepare(place)
-
-    def each(k):
-        name = "NumPy" if k.name == numpy_matmul.__name__ else k
-        print(f"timing {name}", file=sys.stderr, flush=True)
 
     print("building and checking each kernel", file=sys.stderr, flush=True)
-    board = clock.scoreboard(size, dialect and [dialect], steps, given.peers, rounds, each=each)
+    board = clock.scoreboard(size, dialect and [dialect], steps, given.peers, rounds)
     print(board)
     if given.json:
         rows = [vars(t) | {"gflops": t.gflops} for t in board.timings]
         files.replace_text(given.json, json.dumps(rows, indent=1) + "\n")
-    if saved:
-        print("saved:", clock.write_results([board], place).resolve())
 
 
 def record(command: Command) -> None:
-    """Check, tune and measure this machine, and write its file."""
-    command.add_argument("folder", help="where to write it; interrupted, the same command goes on where it stopped")
+    """Measure this machine, and write its file."""
+    command.add_argument("folder", help="where to write it")
     place = command.given().folder
-    files.try_writing(Path(place, "any"), make_folder=True)
     from . import clock
 
-    clock.record(place, say=functools.partial(print, flush=True))
+    print("saved:", clock.record(place).resolve())
 
 
 def predict(command: Command) -> None:

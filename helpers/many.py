@@ -171,16 +171,16 @@ class StreamedWork(Work):
             else:
                 passing = work = None  # gone before the next one comes
                 passing = self.kernel.place(X)
-                A, B = (self.staying, passing) if A_stays else (passing, self.staying)
-                work = self.kernel.upload(A, B, fill=None)
+                pair = (self.staying, passing) if A_stays else (passing, self.staying)
+                work = self.kernel.upload(*pair, fill=None)
+                del pair
             copied = time.perf_counter()
+            self.copies.append((begin, copied))
             work.launch()
-            multiplied = time.perf_counter()
+            self.products.append((copied, time.perf_counter()))
             part = work.download()
             up.append(X.nbytes)
             down.append(part.nbytes)
-            self.copies.append((begin, copied))
-            self.products.append((copied, multiplied))
             self.C[rows, columns] = self.C[rows, columns] + part if k.start else part
 
 

@@ -24,7 +24,8 @@ from ..cpu_sizes import vector
 from ..launch import Contestant, HostKernel, draw
 from ..launch.dialects import dialects as dialects_called
 from ..launch.opencl import OpenCLBackend
-from .timing import IDLE_SECONDS, LONG_ENOUGH, Timing, contest, ladder_kernels, spell_seconds
+from . import timing
+from .timing import Timing, contest, ladder_kernels, spell_seconds
 
 SUMS = 12  # vectors of the probe in limits.cl: enough to keep a core busy, few enough for 16 registers
 COPIED = 1 << 28  # bytes in each of two buffers: more than most caches hold
@@ -71,7 +72,7 @@ def machine_limits() -> Limits:
     peak, copy = cl.Kernel(program, "peak"), cl.Kernel(program, "copy")
     peak.set_args(out, np.int32(rounds), np.float32(0.999))
     copy.set_args(*both)
-    time.sleep(IDLE_SECONDS)
+    time.sleep(timing.IDLE_SECONDS)
     flops_per_s = 2 * lanes * SUMS * rounds * items / fastest(on, peak, items, threads)
     bytes_per_s = 2 * COPIED / fastest(on, copy, COPIED // 16, 256)  # a work-item copies 16 bytes
     return Limits(device.name, flops_per_s, bytes_per_s)
@@ -79,7 +80,7 @@ def machine_limits() -> Limits:
 
 def fastest(on: OpenCLBackend, kernel: cl.Kernel, items: int, group: int) -> float:
     """Seconds of the fastest of launches that go on for `LONG_ENOUGH`."""
-    times, until = [], time.perf_counter() + LONG_ENOUGH
+    times, until = [], time.perf_counter() + timing.LONG_ENOUGH
     while not times or time.perf_counter() < until:
         times.append(on.timed(lambda: cl.enqueue_nd_range_kernel(on.queue, kernel, (items,), (group,)), 1))
     return min(times)

@@ -91,7 +91,7 @@ def tune(step: str, dialect: str = "OpenCL", size: int | tuple | None = None, se
     if best != default:
         comparison = compare(one.build(rung.name, **best), one.build(rung.name, **default), size)
         best = best if comparison.verdict == "ahead" else default
-    return Tuning(step, one.name, size, best, tried, len(points), time.perf_counter() - start, comparison)
+    return Tuning(rung.name, one.name, size, best, tried, len(points), time.perf_counter() - start, comparison)
 
 
 def search(points: list[dict], rate: Callable[[dict], float], until: float) -> list[tuple[dict, float]]:

@@ -131,21 +131,21 @@ def installed(dialects: Collection[str]) -> tuple[list[Contestant], list[tuple[s
 class Scoreboard:
     """What came of a contest at one size.
 
-    timings   a tuple of `Timing`, one a contestant, NumPy first: its median round
-    seconds   for each contestant its times, round by round, a tuple of tuples
+    timings   a `Timing` a contestant, NumPy first: its median round
+    seconds   for each contestant its times, round by round
     peak      float32 flop per second of `device`, the one that OpenCL runs on, the most seen
-    missing   who did not take part, and why: a tuple of pairs of texts
+    missing   who did not take part, and why
     blas      the library behind NumPy's product, and the CPU it was told to serve
     """
 
     M: int
     N: int
     K: int
-    timings: tuple
-    seconds: tuple
+    timings: Sequence[Timing]
+    seconds: Sequence[Sequence[float]]
     peak: float
     device: str
-    missing: tuple = ()
+    missing: Sequence[tuple[str, str]] = ()
     blas: str = ""
 
     def of_peak(self, i: int) -> float | None:
@@ -213,7 +213,7 @@ def scoreboard(
     rates = [1e9 * t.gflops for t in timings if t.device == device.name]
     peak = max([machine_limits().flops_per_s, *rates])
     blas = devices.numpy_blas()
-    return Scoreboard(M, N, K, tuple(timings), tuple(seconds), peak, device.name, tuple(missing), blas)
+    return Scoreboard(M, N, K, timings, seconds, peak, device.name, missing, blas)
 
 
 class MachineResults(NamedTuple):

@@ -77,7 +77,7 @@ def test_the_median_round_counts_and_no_share_of_the_peak_is_above_one(monkeypat
     monkeypatch.setattr(scoreboards, "machine_limits", lambda: Limits(device.name, 6e9, 1e9))
     board = scoreboard(16, ["OpenCL"], ["naive"], libraries=False)
     assert [1e9 * t.gflops for t in board.timings] == pytest.approx([7e9, 3e9])
-    assert [len(seconds) for seconds in board.seconds] == [3, 3] and board.missing == ()
+    assert [len(seconds) for seconds in board.seconds] == [3, 3] and board.missing == []
     assert (board.peak, board.device) == (pytest.approx(peak), device.name)
     assert board.of_peak(0) == (pytest.approx(1) if kind == "CPU" else None)
 
@@ -89,7 +89,7 @@ def test_who_is_wrong_is_left_out_and_named(monkeypatch):
     monkeypatch.setattr(scoreboards, "installed", lambda dialects: ([HostKernel(wrong)], [("another", "is not here")]))
     board = scoreboard(16, ["OpenCL"], ["naive"], rounds=1)
     assert [t.step for t in board.timings] == ["numpy_matmul", "naive"]
-    assert board.missing == (("another", "is not here"), ("wrong", "is wrong at 16 x 16 x 16, and was left out"))
+    assert board.missing == [("another", "is not here"), ("wrong", "is wrong at 16 x 16 x 16, and was left out")]
 
 
 def test_pytorch_is_right_and_its_row_says_what_it_is(monkeypatch):

@@ -5,7 +5,7 @@ import pytest
 
 import helpers
 from helpers import clock, cuda_kernel, devices, instruments, launch, many, opencl_kernel, pictures
-from helpers.arguments import MOST, number, sizes, some, told, whole
+from helpers.arguments import MOST, sizes, some, told, whole
 from kernel_judge import wrong_elements
 
 CL, CU = opencl_kernel("tiled", TILE=4), cuda_kernel("tiled", TILE=4)
@@ -57,7 +57,7 @@ def test_what_is_none_of_its_values_is_refused_with_a_remedy(call, says):
 def test_what_is_right_is_taken_in_each_of_its_forms():
     assert sizes(7) == sizes(np.int16(7)) == sizes([7, 7, 7]) == sizes(np.array([7, 7, 7])) == (7, 7, 7)
     assert all(type(n) is int for n in (*sizes(np.array([1, 2, 3])), whole("p", np.uint8(3))))
-    assert whole("p", 2, 2, 4) == 2 and whole("p", 4, 2, 4) == 4 and number("flops", 1e300) == 1e300
+    assert whole("p", 2, 2, 4) == 2 and whole("p", 4, 2, 4) == 4
     assert some("steps", "tiled") == ["tiled"] and some("steps", iter("ab")) == ["a", "b"]
     assert helpers.check(CL, [np.array([3, 4, 5]), 7]).largest == (7, 7, 7)
     strided = np.ones((3, 8), np.float32)[:, ::2]

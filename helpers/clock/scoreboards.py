@@ -1,4 +1,4 @@
-"""How good is that? The ladder beside the libraries that one would pick instead, and what the device can do; kept.
+"""How good is that? The ladder beside the libraries that one would pick instead, what a device can do, and records.
 
 The libraries are PyTorch on the host, and CuPy on the NVIDIA GPU, which calls cuBLAS. They are checked and timed as our
 kernels are, float32 throughout. The course needs none of them.

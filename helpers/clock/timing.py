@@ -131,12 +131,11 @@ def warm_up(work: Work, on_gpu: bool) -> int:
 def contest(kernels: list, size: int | tuple = 1024, rounds: int = 5) -> list[list[Timing]]:
     """Time kernels, or functions of (A, B), in turns: each round times all of them, in the order opposite to the last.
 
-    Returns a list of rounds, each a list with a `Timing` a kernel, in the order given. The process idles before each
-    turn; where all are on one device, whose threads are nobody else's, only before the first.
+    Returns a list of rounds, each a list with a `Timing` a kernel, in the order given.
     """
     kernels = list(map(contestant, kernels))
     order, idle, results = list(range(len(kernels))), True, []
-    places = {k.device for k in kernels}  # None: the host, whose libraries have threads of their own
+    places = {k.device for k in kernels}  # None: the host
     with ProgressBar("timing in turns") as bar:
         for _ in range(whole("rounds", rounds)):
             order.reverse()
@@ -144,7 +143,7 @@ def contest(kernels: list, size: int | tuple = 1024, rounds: int = 5) -> list[li
             for i in order:
                 bar.update(time.monotonic() - bar.start, f"| {kernels[i]}")
                 timed[i] = measure(kernels[i], size, LONG_ENOUGH / rounds, idle)  # all rounds together: long enough
-                idle = len(places) > 1 or None in places
+                idle = len(places) > 1 or None in places  # on one device, no threads are somebody else's
             results.append([timed[i] for i in range(len(kernels))])
     return results
 

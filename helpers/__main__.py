@@ -1,7 +1,6 @@
 """Matrix multiplication kernels, step by step, in CUDA and OpenCL: the course's commands."""
 
 import argparse
-import functools
 import json
 import sys
 
@@ -28,29 +27,22 @@ def bench(options: argparse.Namespace) -> None:
     refuse_beyond_host(*sizes(options.size))
     if options.json:  # so that a wrong path costs nothing
         files.try_writing(options.json)
-    from .clock import scoreboard, write_results
-    from .clock.results import RESULTS, prepare
+    from .clock import scoreboard
 
-    saved = options.save is not None
-    folder = options.save or RESULTS
-    if saved:
-        prepare(folder)
     print("building, checking and timing each kernel", file=sys.stderr, flush=True)
-    dialects, rounds = options.dialect and [options.dialect], 3 if options.peers or saved else 1
+    dialects, rounds = options.dialect and [options.dialect], 3 if options.peers else 1
     board = scoreboard(options.size, dialects, options.steps, options.peers, rounds)
     print(board)
     if options.json:
         rows = [vars(t) | {"gflops": t.gflops} for t in board.timings]
         files.replace_text(options.json, json.dumps(rows, indent=1) + "\n")
-    if saved:
-        print("saved:", write_results([board], folder).resolve())
 
 
 def record(options: argparse.Namespace) -> None:
-    """Check, tune and measure this machine, and write its file."""
+    """Measure this machine, and write its file."""
     from . import clock
 
-    clock.record(options.folder, say=functools.partial(print, flush=True))
+    print("saved:", clock.record(options.folder).resolve())
 
 
 def predict(options: argparse.Namespace) -> None:
@@ -93,9 +85,7 @@ def parser() -> argparse.ArgumentParser:
     of["bench"].add_argument("--size", type=int, default=1024, help="M = N = K (1024)")
     of["bench"].add_argument("--peers", action="store_true", help="beside PyTorch and CuPy's cuBLAS, if installed")
     of["bench"].add_argument("--json", metavar="FILE", help="write the rows there")
-    save = "add them to this machine's file there (in results)"
-    of["bench"].add_argument("--save", metavar="FOLDER", nargs="?", const="", help=save)
-    of["record"].add_argument("folder", help="where to write it; the same command goes on where it was stopped")
+    of["record"].add_argument("folder", help="where to write it")
     of["predict"].add_argument("--gpu", default="A100", help="such as H100 (A100)")
     of["predict"].add_argument("--sms", type=int, help="as many multiprocessors, on a GPU that is like that one")
     of["predict"].add_argument("--clock", type=float, help="its cycles a second, such as 2.45e9")

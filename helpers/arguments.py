@@ -8,8 +8,6 @@ import reprlib
 from collections.abc import Iterable, Mapping
 
 MOST = 2**31 - 1  # kernels count rows and columns in 32 bits
-DAY = 24 * 3600  # seconds
-MOST_ROUNDS = 1000
 
 
 def told(value: object) -> str:
@@ -27,13 +25,6 @@ def whole(name: str, value: object, least: int = 1, most: int = MOST) -> int:
     if not is_whole(value) or not least <= value <= most:
         raise ValueError(f"{name}={told(value)} does not do; give a whole number from {least} to {most}.")
     return operator.index(value)
-
-
-def number(name: str, value: object, most: float = 1e300) -> float:
-    """The number of that name, above 0, as it is. Raises ValueError for what is none, and for more than the most."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 < value <= most:
-        raise ValueError(f"{name}={told(value)} does not do; give a number above 0, up to {most:g}.")
-    return value
 
 
 def sizes(size: int | Iterable[int]) -> tuple[int, int, int]:

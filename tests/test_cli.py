@@ -106,9 +106,8 @@ def test_doctor_prints_narrow_lines_and_its_status_says_whether_a_machine_is_rea
     assert "Missing: an OpenCL device that works. The other lines say what adds it." in last
 
 
-@pytest.mark.parametrize("more, rounds", [((), 1), (("--save",), 3), (("--peers",), 3)])
-def test_what_is_saved_or_set_beside_libraries_is_timed_in_three_rounds(more, rounds, monkeypatch):
+@pytest.mark.parametrize("more, rounds", [((), 1), (("--peers",), 3)])
+def test_what_is_set_beside_libraries_is_timed_in_three_rounds(more, rounds, monkeypatch):
     asked = []
     monkeypatch.setattr("helpers.clock.scoreboard", lambda *arguments: asked.append(arguments[4]) or interrupt())
-    monkeypatch.setattr("helpers.clock.results.prepare", lambda folder: None)
     assert main(["bench", *more]) == 130 and asked == [rounds]

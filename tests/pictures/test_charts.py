@@ -29,19 +29,16 @@ def timing(dialect, step, gflops, M=512, device="a device", parameters=None):
     return Timing(dialect, step, M, M, M, 2 * M**3 / (gflops * 1e9), 0.1, device, parameters or {})
 
 
-def board(M, rates, peak=1000.0, on_host=True):
-    """A scoreboard of contestants {(dialect, step): GFLOP/s}, NumPy on the host, in three rounds.
+def board(M, rates, peak=1000.0):
+    """A scoreboard of contestants {(dialect, step): GFLOP/s}, all on one device, in three rounds.
 
     The times of all others but NumPy's vary, so that the least, the median and the greatest of ratios differ.
     """
-    timings = tuple(
-        timing(dialect, step, rate, M, "host" if dialect == "Python" else "a device")
-        for (dialect, step), rate in rates.items()
-    )
+    timings = tuple(timing(dialect, step, rate, M) for (dialect, step), rate in rates.items())
     seconds = tuple(
         tuple(factor * t.seconds for factor in ((1, 1, 1) if t.dialect == "Python" else (2, 1, 0.5))) for t in timings
     )
-    return Scoreboard(M, M, M, timings, seconds, peak * 1e9, "a device", on_host)
+    return Scoreboard(M, M, M, timings, seconds, peak * 1e9, "a device")
 
 
 RATES = {
@@ -203,7 +200,7 @@ def test_the_scoreboard_is_sorted_and_has_a_bar_as_long_as_each_rate(drawn):
 
 def test_a_far_peak_is_left_out(drawn):
     gpu = {("CUDA", "tiled"): 100.0, ("CUDA", "naive"): 50.0}
-    pictures.scoreboard_chart(board(512, gpu, peak=1000, on_host=False))
+    pictures.scoreboard_chart(board(512, gpu, peak=1000))
     (ax,) = drawn[0].axes
     assert {box[4] for box in rectangles(ax)} == {CUDA}
     assert [name for _, name in ticks(ax.yaxis)] == ["tiled (CUDA)", "naive (CUDA)"]

@@ -28,11 +28,11 @@ RUN = CompiledRun((), (), EXECUTED | {"branch": 8}, {}, (), (), "naive", 4, 4, 4
 def board(M):
     """A scoreboard of three contestants at M x M x M."""
     timings = (
-        Timing("Python", "numpy_matmul", M, M, M, 2.0, 0.1, "host", {}),
+        Timing("Python", "numpy_matmul", M, M, M, 2.0, 0.1, "a device", {}),
         Timing("OpenCL", "CLBlast", M, M, M, 4.0, 0.1, "a device", {}),
         Timing("OpenCL", "tiled", M, M, M, 1.0, 0.1, "a device", {}),
     )
-    return Scoreboard(M, M, M, timings, ((2.0,), (4.0,), (1.0,)), 4 * M**3, "a device", True)
+    return Scoreboard(M, M, M, timings, ((2.0,), (4.0,), (1.0,)), 4 * M**3, "a device")
 
 
 FOURS = dict(BM=8, BN=8, BK=8, TM=4, TN=4)

@@ -235,7 +235,7 @@ def record(folder: str | Path) -> Path:
     gpus = [device.name for device in found if device.kind == "GPU"]
     name = gpus[0] if gpus else devices.cpu_model()
     path = Path(folder) / f"{re.sub('[^A-Za-z0-9]+', '-', name).strip('-')}.json"
-    files.try_writing(path, make_folder=True)
+    files.try_writing(path)
     about = {
         "device": gpus[0] if gpus else found[-1].name,
         "cpu": devices.cpu_model(),

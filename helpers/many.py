@@ -23,7 +23,7 @@ from . import devices, ladder
 from .arguments import sizes
 from .ladder import ceil_div
 from .launch import Contestant, Kernel, opencl_kernel, operands
-from .launch.contestant import Work
+from .launch.kernel import Work
 
 PIECES = 1024  # that K is cut into at most, where more than a single tile of it fits
 # Blocks that pass by, at least, where there are as many tiles: the first copy and the last hide behind nothing.

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from few import SMALL
 
 import helpers
 from helpers import ladder
@@ -139,7 +140,7 @@ def test_what_takes_over_for_one_column_is_no_rung():
 @pytest.mark.parametrize("step", ladder.STEPS.values(), ids=lambda s: s.name)
 @pytest.mark.parametrize("M, N", [(1, 1), (7, 9), (9, 7), (8, 16), (33, 2)])
 def test_the_grid_covers_c_and_no_more(step, M, N):
-    p = step.small
+    p = SMALL[step.name]
     rows, columns, _ = step.tile(p)
     x, y = step.grid(p, M, N)
     down, across = (x, y) if step.x_along == "rows" else (y, x)
@@ -148,7 +149,7 @@ def test_the_grid_covers_c_and_no_more(step, M, N):
 
 @pytest.mark.parametrize("step", ladder.STEPS.values(), ids=lambda s: s.name)
 def test_counted_loads_are_the_tables_formula(step):
-    p = step.defaults.get("GPU", step.small)
+    p = step.defaults.get("GPU", SMALL[step.name])
     rows, columns, depth = step.tile(p)
     M = N = K = 1280  # a multiple of every tile
     if step.name == "packed":  # A once for every strip, which copies it

@@ -14,7 +14,7 @@ from .. import ladder
 from ..arguments import MOST_ROUNDS, sizes, some, whole
 from ..launch import Contestant, HostKernel
 from ..launch.dialects import dialects as dialects_called
-from ..launch.host import contestant
+from ..launch.kernel import contestant
 from ..sandbox import ProgressBar
 from . import timing
 from .timing import NO_SPEED, Timing, measure

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from .. import devices
 from ..checking import right_within_bound
 from ..launch import Contestant, draw
-from ..launch.contestant import Backend
-from ..launch.cuda import CudaBackend
 from ..launch.dialects import dialects as dialects_called
-from ..launch.kernel import refuse_beyond_memory
+from ..launch.kernel import Backend
+from ..launch.on_cuda import CudaBackend
 
 
 @dataclass(frozen=True)
@@ -37,11 +36,6 @@ class Peer(Contestant):
     def __init__(self, name, dialect, device, version, backend, launcher):
         self.name, self.dialect, self.device, self.backend, self.launcher = name, dialect, device, backend, launcher
         self.parameters = {"version": version}
-
-    def refuse(self, M, N, K):
-        """Raise MemoryError where the device cannot hold A, B and C."""
-        if self.device:
-            refuse_beyond_memory(self.device, M, N, K)
 
 
 def peers(dialects: Sequence[str] | str | None = None) -> list:

@@ -10,7 +10,7 @@ import pyopencl as cl
 from .. import devices
 from ..cpu_sizes import vector
 from ..devices import Device
-from ..launch.opencl import context_and_queue
+from ..launch.on_opencl import context_and_queue
 from .timing import IDLE_SECONDS, LONG_ENOUGH, WARM_SECONDS, most_seen
 
 LAUNCHES = 3  # of a probe in a burst; the fastest of all counts

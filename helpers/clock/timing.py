@@ -17,8 +17,7 @@ import numpy as np
 
 from ..arguments import DAY, number, sizes
 from ..launch import Contestant, Kernel, draw
-from ..launch.contestant import Work
-from ..launch.host import contestant
+from ..launch.kernel import Work, contestant
 from ..launch.operands import refuse_beyond_host
 from ..needs import Missing
 

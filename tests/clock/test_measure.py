@@ -8,8 +8,8 @@ import pytest
 from helpers import measure, opencl_kernel
 from helpers.clock import Timing, timing
 from helpers.devices import Device
-from helpers.launch import Contestant, contestant, host
-from helpers.launch.contestant import Work
+from helpers.launch import Contestant, HostKernel, kernel
+from helpers.launch.kernel import Work
 
 UPLOAD, DOWNLOAD = 3.0, 2.0  # seconds that they take here
 
@@ -73,7 +73,7 @@ class StandInWork(Work):
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    for module in (timing, contestant):
+    for module in (timing, kernel):
         monkeypatch.setattr(module, "time", clock)
     return clock
 
@@ -158,7 +158,7 @@ def test_a_function_of_the_host_gets_all_of_a_and_b_and_moves_nothing(clock):
 
 
 def test_the_host_is_timed_by_the_wall_a_call(clock):
-    work = host.HostKernel(lambda A, B: clock.pass_by(2.0) or A @ B).upload(*(np.ones((3, 3), np.float32),) * 2)
+    work = HostKernel(lambda A, B: clock.pass_by(2.0) or A @ B).upload(*(np.ones((3, 3), np.float32),) * 2)
     assert work.timed(5) == 2.0 and work.launch() == 2.0 and (work.download() == 3).all()
 
 

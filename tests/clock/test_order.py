@@ -15,7 +15,7 @@ from helpers.clock import Comparison, Timing, contests, timing
 from helpers.clock.contests import MARGIN, ROUNDS
 from helpers.devices import Device
 from helpers.launch import Contestant
-from helpers.launch.contestant import Work
+from helpers.launch.kernel import Work
 
 TRIALS = 100
 

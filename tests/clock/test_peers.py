@@ -13,7 +13,7 @@ import pytest
 from helpers import check, devices, measure
 from helpers.clock import libraries
 from helpers.devices import Device
-from helpers.launch import cuda
+from helpers.launch import on_cuda
 
 SHAPES = [(1, 1, 1), (5, 7, 3), (33, 65, 17)]
 
@@ -40,8 +40,8 @@ def gpu(monkeypatch):
             calls.append("record")
 
     monkeypatch.setattr(devices, "cuda_device", lambda: Device("CUDA", "a GPU", "GPU", "none", 1024, 49152, None))
-    monkeypatch.setattr(cuda.cuda, "event", Event)
-    monkeypatch.setattr(cuda.cuda, "event_elapsed_time", lambda start, stop: stop.at - start.at, raising=False)
+    monkeypatch.setattr(on_cuda.cuda, "event", Event)
+    monkeypatch.setattr(on_cuda.cuda, "event_elapsed_time", lambda start, stop: stop.at - start.at, raising=False)
     return calls
 
 

@@ -9,8 +9,8 @@ import pytest
 from helpers import ladder, measure
 from helpers.clock import timing, tuning
 from helpers.devices import Device
-from helpers.launch import Kernel, contestant, draw
-from helpers.launch.contestant import Contestant, Work
+from helpers.launch import Kernel, draw, kernel
+from helpers.launch.kernel import Contestant, Work
 from helpers.launch.operands import OnDevice
 from helpers.many import streamed
 
@@ -77,7 +77,7 @@ class CountedWork(Work):
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    for module in (timing, tuning, contestant):
+    for module in (timing, tuning, kernel):
         monkeypatch.setattr(module, "time", clock)
     return clock
 

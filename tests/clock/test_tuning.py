@@ -17,7 +17,7 @@ from helpers.clock import Comparison, Timing, tuning
 from helpers.clock.contests import ROUNDS, ladder_kernels
 from helpers.clock.tuning import rates, search
 from helpers.launch import dialect
-from helpers.launch.resolve import Dialect
+from helpers.launch.dialects import Dialect
 
 DEVICE = devices.opencl_device()
 TILED = ladder.STEPS["tiled"]

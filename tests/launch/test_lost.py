@@ -8,8 +8,8 @@ import pytest
 from helpers import cuda_kernel, devices
 from helpers.checking.run_check import product_of
 from helpers.launch import KernelError
-from helpers.launch.contestant import Work
 from helpers.launch.cuda import STOPPED, CudaBackend, told_plainly
+from helpers.launch.kernel import Work
 
 A = np.ones((4, 4), np.float32)
 

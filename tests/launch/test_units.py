@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from few import SMALL
 from needed import needs_compiler
 
 from gpu_model.machine_code import assembled
@@ -25,9 +26,9 @@ FIRST = [(1, 1, 1), (128, 128, 32), (129, 127, 31), (127, 129, 33), (1, 300, 17)
 @needs_compiler
 @pytest.mark.parametrize("kind, arch", zip(TYPES, ARCHS, strict=True))
 def test_it_is_right_at_ragged_shapes(kind, arch):
-    k = cuda_kernel("matrix_units", **STEP.small | dict(INPUT=kind))
+    k = cuda_kernel("matrix_units", **SMALL["matrix_units"] | dict(INPUT=kind))
     text = ptx_of(k, arch)
-    most = [2 * side + 3 for side in STEP.tile(STEP.small)]  # up to two tiles and a part along each side
+    most = [2 * side + 3 for side in STEP.tile(SMALL["matrix_units"])]  # up to two tiles and a part along each side
     for M, N, K in [*FIRST, *np.random.default_rng().integers(1, most, (6, 3)).tolist()]:
         A, B = draw(M, N, K)
         run = run_text(text, k.block, k.grid(M, N), A, B)

@@ -10,9 +10,9 @@ import pyopencl as cl
 import pytest
 
 from helpers import check, cuda_kernel, devices, opencl_kernel
-from helpers.launch import contestant, draw
-from helpers.launch.contestant import Work
-from helpers.launch.cuda import stream
+from helpers.launch import draw, kernel
+from helpers.launch.kernel import Work
+from helpers.launch.on_cuda import stream
 from helpers.launch.operands import GUARD
 from helpers.many import Plan, StreamedWork, in_tiles, plan, streamed, widest
 from kernel_judge import wrong_elements
@@ -189,7 +189,7 @@ def test_every_size_of_block_is_made_ready(monkeypatch):
 
 def test_the_time_is_the_walls_for_each_launch(monkeypatch):
     work, clock, launched = streamed(opencl_kernel(**TILED), 2e6).upload(*draw(4, 4, 4)), iter([10.0, 16.0]), []
-    monkeypatch.setattr(contestant, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    monkeypatch.setattr(kernel, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
     monkeypatch.setattr(work, "multiply", lambda: launched.append(1))
     assert work.timed(3) == 2.0 and len(launched) == 3
 

@@ -11,20 +11,21 @@ from typing import Any
 import numpy as np
 
 from cuda_without_gpu import NotNative
+from cuda_without_gpu.native import NativeKernel, compile_native
 
 from .. import devices, ladder, needs
 from ..arguments import told
 from ..devices import Device
 from ..errors import KernelError, in_our_words
-from .contestant import Backend, Work
 from .cuda_source import from_function, from_ladder, from_text
-from .kernel import LOST, DeviceLost, Kernel, no_room
-from .on_ptx import refuse_long
-from .resolve import Dialect
+from .dialects import DIALECTS
+from .kernel import LOST, Backend, Kernel, Work
+from .on_ptx import EXAMPLE, refuse_long
 
 with needs.loading("numba", "numba-cuda"):
     from numba import cuda, float32
 
+CUDA = DIALECTS["CUDA"]
 SIGNATURE = (float32[:, ::1],) * 3  # A, B, C: float32, C-contiguous
 MOST_BLOCKS_DOWN = 65535  # along y: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"
 
@@ -42,22 +43,16 @@ def cuda_kernel(
     """
     asked = CUDA.resolve(step, like, device, given)
     if not asked["own"]:
-        function, source = from_ladder(asked["step"], asked["parameters"]), CUDA.source_of(asked["step"])
-    elif isinstance(step, str):
-        function, source = from_text(step, asked["parameters"]), step
-    else:
-        function, source = from_function(step)
-    if asked["own"] and not given and not builds_a_kernel(source):
+        function, source = from_ladder(asked["step"], **asked["parameters"]), CUDA.source_of(asked["step"])
+        return CudaKernel(function, source=source, **asked)
+    text = isinstance(step, str)
+    function, source = (from_text(step, **asked["parameters"]), step) if text else from_function(step)
+    if not given and re.search(r"^@\w*\.?(cuda|jit)\b", source, re.MULTILINE):  # no builder: it has a GPU's sizes
         asked["parameters"] = ladder.parameters(ladder.STEPS[asked["step"]], devices.PTX_MACHINE, given)
     return CudaKernel(function, source=source, **asked)
 
 
-def builds_a_kernel(source: str) -> bool:
-    """Whether the source takes its sizes from the course; a kernel alone has them as a GPU takes them."""
-    return not re.search(r"^@\w*\.?(cuda|jit)\b", source, re.MULTILINE)
-
-
-def only_device(step, name):
+def device_for(step, name):
     """The one CUDA device. Raises ValueError for a name, and for a GPU that has not what the step uses."""
     if name is not None:
         raise ValueError(
@@ -67,50 +62,26 @@ def only_device(step, name):
     if least and not hasattr(device.handle, "compute_capability"):
         return devices.PTX_MACHINE
     if least and tuple(device.handle.compute_capability) < least:
-        raise ValueError(
-            f"{step.name} needs the matrix units of a GPU of compute capability {least[0]}.{least[1]} or more, such as "
-            f"an A100 or an RTX 3070; {device.name} has {'.'.join(map(str, device.handle.compute_capability))}."
-        )
+        raise ValueError(f"{step.name} needs a GPU of compute capability {least} or more; {device.name} has less.")
     return device
 
 
-CUDA = Dialect(
-    name="CUDA",
-    folder="cuda",
-    suffix="py",
-    language="python",
-    comment="#",
-    begins="@cuda.jit",
-    device=only_device,
-    build=cuda_kernel,
+# What the driver says, after which it refuses whatever this process asks next.
+STOPPED = re.compile(
+    "CUDA_ERROR_(ILLEGAL_ADDRESS|MISALIGNED_ADDRESS|INVALID_ADDRESS_SPACE|LAUNCH_TIMEOUT|LAUNCH_FAILED"
+    "|ILLEGAL_INSTRUCTION|HARDWARE_STACK_ERROR|ASSERT)"
 )
 
 
-# What the driver says, after which it refuses whatever this process asks next; and what that means.
-STOPPED = {
-    "ILLEGAL_ADDRESS": "it read or wrote outside the memory that it was given, such as past the end of an array",
-    "MISALIGNED_ADDRESS": "a load or store of several numbers at once did not begin where such a one may",
-    "INVALID_ADDRESS_SPACE": "it took an address of one kind of memory for one of another",
-    "LAUNCH_TIMEOUT": "it ran longer than the system allows: an endless loop, or a barrier that some never reach",
-    "LAUNCH_FAILED": "it failed while it ran, mostly by an access outside its shared or its own memory",
-    "ILLEGAL_INSTRUCTION": "it came to an instruction that the GPU does not know",
-    "HARDWARE_STACK_ERROR": "its calls went deeper than its stack",
-    "ASSERT": "an assert in it did not hold",
-}
-
-
 @contextmanager
-def told_plainly(device: Device | None = None) -> Iterator[None]:
-    """Within it, an error that costs this process the GPU is raised as `DeviceLost`, and no room as MemoryError."""
+def in_plain_words() -> Iterator[None]:
+    """Within it, an error that costs this process the GPU is raised as a KernelError that says so."""
     try:
         with in_our_words():
             yield
     except Exception as error:
-        if device and "OUT_OF_MEMORY" in str(error):
-            raise no_room(device) from None
-        for name, what in STOPPED.items():
-            if f"CUDA_ERROR_{name}" in str(error):
-                raise DeviceLost(LOST, what=(what, {}), name=name) from None
+        if stopped := STOPPED.search(str(error)):
+            raise KernelError(LOST, error=stopped[0]) from None
         raise
 
 
@@ -134,19 +105,19 @@ class CudaBackend(Backend):
         self.stream = stream()
 
     def empty(self, size):
-        """A device array of so many float32. Raises MemoryError where there is no room."""
-        with told_plainly(self.device):
+        """A device array of so many float32."""
+        with in_plain_words():
             return cuda.device_array(size, np.float32)
 
     def write(self, buffer, X, start=0):
         """Copy X there, and wait."""
-        with told_plainly(self.device):
+        with in_plain_words():
             buffer[start : start + X.size].copy_to_device(X.ravel(), stream=self.stream)
             self.wait()
 
     def read(self, buffer, start=0, end=None):
-        """What lies there, as a new array. Raises DeviceLost if the GPU is lost."""
-        with told_plainly():
+        """What lies there, as a new array. Raises KernelError if the GPU is lost."""
+        with in_plain_words():
             found = buffer[start:end].copy_to_host(stream=self.stream)
             self.wait()
             return found
@@ -161,7 +132,7 @@ class CudaBackend(Backend):
 
         A launch that is shorter than Python takes to ask for it, some ten microseconds, seems to last as long as that.
         """
-        with told_plainly():
+        with in_plain_words():
             start, stop = cuda.event(timing=True), cuda.event(timing=True)
             start.record(self.stream)
             for _ in range(launches):
@@ -195,7 +166,7 @@ class CudaKernel(Kernel):
         self.compile()
         if not self.native:
             return CudaBackend
-        from .opencl import OpenCLBackend  # pyopencl may be broken where nothing runs natively
+        from .on_opencl import OpenCLBackend  # pyopencl may be broken where nothing runs natively
 
         return OpenCLBackend
 
@@ -206,7 +177,7 @@ class CudaKernel(Kernel):
         start = time.perf_counter()
         try:
             if self.runs_natively:
-                from .natively import native_code, native_launcher
+                from .on_opencl import native_launcher
 
                 try:
                     self.native = native_launcher(self, native_code(self))
@@ -236,3 +207,8 @@ class CudaKernel(Kernel):
             return self.native(work)
         M, N, _ = work.sizes
         return functools.partial(self.function[self.grid(M, N), self.block, work.on.stream], *work.matrices())
+
+
+def native_code(k: CudaKernel) -> NativeKernel:
+    """The SPIR-V of a CUDA kernel. Raises NotNative where it uses what only the PTX machine has."""
+    return compile_native(k.function, *EXAMPLE, block=k.block)

@@ -10,7 +10,7 @@ import pytest
 from helpers import opencl_kernel
 
 # The modules; `helpers.launch` has no other of these names.
-OPENCL, CUDA = (importlib.import_module(f"helpers.launch.{name}") for name in ("opencl", "cuda"))
+OPENCL, CUDA = (importlib.import_module(f"helpers.launch.{name}") for name in ("on_opencl", "on_cuda"))
 
 
 @pytest.fixture

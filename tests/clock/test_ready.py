@@ -90,6 +90,7 @@ def k(clock):
 def test_ready_builds_for_a_size_once_and_launches_it_once(clock, k):
     assert k.ready(*SIZES) is k and k.built == [SIZES, ("at the first launch", *SIZES)]
     took = clock.now
+    assert k.ready(*SIZES) is k and clock.now == took
     k(*draw(*SIZES))
     assert clock.now == took + LAUNCH
 

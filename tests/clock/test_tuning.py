@@ -262,7 +262,7 @@ def test_the_defaults_and_their_values_are_in_each_space(monkeypatch):
 
 def test_bad_input_is_named_before_anything_runs(monkeypatch):
     monkeypatch.setattr(tuning, "search", lambda *_: pytest.fail("it searched"))
-    with pytest.raises(ValueError, match="packed is written in OpenCL only"):
+    with pytest.raises(ValueError, match="packed is not written in CUDA"):
         tune("packed", "CUDA")
 
 

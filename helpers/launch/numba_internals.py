@@ -3,9 +3,7 @@
 `cuda_without_gpu` has those with no GPU. `tests/launch/test_numba_internals.py` proves each of them.
 """
 
-import os
 import re
-import sys
 import traceback
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -49,17 +47,14 @@ def compile_ptx(function: Callable, signature: tuple, capability: tuple[int, int
 
 
 def places_of(error: BaseException) -> list[tuple[str, int]]:
-    """[(file, line)] of a kernel's author that an error of Numba's is about, the innermost first; [] for none.
+    """[(file, line)] that an error of Numba's is about, the innermost first; [] for none.
 
     Its text names them, as 'File "kernel.py", line 7:' or 'at kernel.py (7)', or else the statement does which Numba
     had in hand.
     """
     named = re.findall(r'File "([^"\n]+)", line (\d+):\n|(?: at| from| location:) (\S.*?) \((\d+)\)', str(error))
-    places = [(one or other, int(number or same)) for one, number, other, same in named]
-    if not places:
-        frames = (frame.f_locals for frame, _ in traceback.walk_tb(error.__traceback__))
-        at_hand = (frame[name] for frame in frames for name in ("constraint", "inst") if name in frame)
-        places = [(one.loc.filename, one.loc.line) for one in at_hand if getattr(one, "loc", None)][::-1]
-    numbas = tuple(os.path.dirname(sys.modules[name].__file__) for name in ("numba", "numba.cuda"))
-    places = [(file if file.startswith("<") else os.path.abspath(file), line) for file, line in places]
-    return [place for place in places if not place[0].startswith(numbas)]
+    if named:
+        return [(one or other, int(number or same)) for one, number, other, same in named]
+    frames = (frame.f_locals for frame, _ in traceback.walk_tb(error.__traceback__))
+    at_hand = (frame[name] for frame in frames for name in ("constraint", "inst") if name in frame)
+    return [(one.loc.filename, one.loc.line) for one in at_hand if getattr(one, "loc", None)][::-1]

@@ -2,10 +2,8 @@
 
 import functools
 import re
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,7 +13,6 @@ from cuda_without_gpu.native import NativeKernel, compile_native
 
 from .. import devices, ladder, needs
 from ..arguments import told
-from ..devices import Device
 from ..errors import KernelError, in_our_words
 from .cuda_source import from_function, from_ladder, from_text
 from .dialects import DIALECTS
@@ -73,73 +70,40 @@ STOPPED = re.compile(
 )
 
 
-@contextmanager
-def in_plain_words() -> Iterator[None]:
-    """Within it, an error that costs this process the GPU is raised as a KernelError that says so."""
-    try:
-        with in_our_words():
-            yield
-    except Exception as error:
-        if stopped := STOPPED.search(str(error)):
-            raise KernelError(LOST, error=stopped[0]) from None
-        raise
-
-
-STREAMS = threading.local()
-
-
-def stream():
-    """This thread's stream, so that a copy can run beside a kernel: the main thread's is the default, as libraries'."""
-    if threading.current_thread() is threading.main_thread():
-        return 0
-    if not hasattr(STREAMS, "own"):
-        STREAMS.own = cuda.stream()
-    return STREAMS.own
-
-
 class CudaBackend(Backend):
-    """The GPU that Numba computes on, through this thread's stream. A buffer is a device array."""
-
-    def __init__(self, device: Device):
-        super().__init__(device)
-        self.stream = stream()
+    """The GPU that Numba computes on, in its default stream, as libraries do. A buffer is a device array."""
 
     def empty(self, size):
         """A device array of so many float32."""
-        with in_plain_words():
-            return cuda.device_array(size, np.float32)
+        return cuda.device_array(size, np.float32)
 
     def write(self, buffer, X, start=0):
         """Copy X there, and wait."""
-        with in_plain_words():
-            buffer[start : start + X.size].copy_to_device(X.ravel(), stream=self.stream)
-            self.wait()
+        buffer[start : start + X.size].copy_to_device(X.ravel())
 
     def read(self, buffer, start=0, end=None):
-        """What lies there, as a new array. Raises KernelError if the GPU is lost."""
-        with in_plain_words():
-            found = buffer[start:end].copy_to_host(stream=self.stream)
-            self.wait()
-            return found
-
-    def wait(self) -> None:
-        """Wait for what was asked on this stream; on the default one nobody need."""
-        if self.stream:
-            self.stream.synchronize()
+        """What lies there, as a new array."""
+        return buffer[start:end].copy_to_host()
 
     def timed(self, multiply, launches):
         """Multiply so many times between two events of the GPU. Returns seconds a launch.
 
         A launch that is shorter than Python takes to ask for it, some ten microseconds, seems to last as long as that.
+        Raises KernelError for what costs this process the GPU.
         """
-        with in_plain_words():
-            start, stop = cuda.event(timing=True), cuda.event(timing=True)
-            start.record(self.stream)
-            for _ in range(launches):
-                multiply()
-            stop.record(self.stream)
-            stop.synchronize()
-            return cuda.event_elapsed_time(start, stop) / 1e3 / launches
+        try:
+            with in_our_words():
+                start, stop = cuda.event(timing=True), cuda.event(timing=True)
+                start.record()
+                for _ in range(launches):
+                    multiply()
+                stop.record()
+                stop.synchronize()
+                return cuda.event_elapsed_time(start, stop) / 1e3 / launches
+        except Exception as error:
+            if stopped := STOPPED.search(str(error)):
+                raise KernelError(LOST, error=stopped[0]) from None
+            raise
 
 
 class CudaKernel(Kernel):
@@ -206,7 +170,7 @@ class CudaKernel(Kernel):
         if self.native:
             return self.native(work)
         M, N, _ = work.sizes
-        return functools.partial(self.function[self.grid(M, N), self.block, work.on.stream], *work.matrices())
+        return functools.partial(self.function[self.grid(M, N), self.block], *work.matrices())
 
 
 def native_code(k: CudaKernel) -> NativeKernel:

@@ -34,7 +34,7 @@ def gpu(monkeypatch):
             assert timing
             self.synchronize = lambda: calls.append("synchronize")
 
-        def record(self, stream):
+        def record(self):
             assert stream == 0  # the default stream, which CuPy uses, too
             self.at = 2.0 * calls.count("dot")  # milliseconds: two a product
             calls.append("record")

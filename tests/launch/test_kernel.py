@@ -223,7 +223,7 @@ def test_a_kernel_for_a_gpu_is_compiled_once(own):
     k.upload(*draw(5, 6, 7))
     work = k.upload(*draw(5, 6, 7))
     assert compiled == [SIGNATURE] and k.build_seconds >= 0
-    assert code.__getitem__.call_args.args == ((k.grid(5, 6), k.block, work.on.stream),)
+    assert code.__getitem__.call_args.args == ((k.grid(5, 6), k.block),)
     assert [X.shape for X in work.multiply.args] == [(5, 7), (7, 6), (5, 6)]
 
 

@@ -12,7 +12,6 @@ import pytest
 from helpers import check, cuda_kernel, devices, opencl_kernel
 from helpers.launch import draw, kernel
 from helpers.launch.kernel import Work
-from helpers.launch.on_cuda import stream
 from helpers.launch.operands import GUARD
 from helpers.many import Plan, StreamedWork, in_tiles, plan, streamed, widest
 from kernel_judge import wrong_elements
@@ -64,20 +63,6 @@ def test_cuda_is_right_and_within_the_budget():
     assert k.last.plan.tracks == (1 if k.untimed else 2)
     with pytest.raises(ValueError, match="in 1 track, " if k.untimed else "in 2 tracks, "):
         plan(k.kernel, 30, 30, 30, 1000)
-
-
-def test_a_track_asks_cuda_on_a_stream_of_its_own_and_the_main_thread_on_the_default_one():
-    asked = []
-
-    def from_here():
-        asked.append(stream())
-
-    from_here()
-    for _ in range(2):
-        other = threading.Thread(target=from_here)
-        other.start()
-        other.join()
-    assert asked[0] == 0 and asked[1] and asked[2] and asked[1] is not asked[2]
 
 
 def test_the_two_tracks_have_threads_and_queues_of_their_own(monkeypatch):

@@ -238,6 +238,7 @@ class Kernel(Contestant):
     """A built matrix-product kernel of one dialect, ready to run on one device. The ladder says its grid and block."""
 
     device: Device
+    build_seconds = None
 
     def __init__(self, step: str, parameters: dict, source: str, device: Device, own: bool, by_shape: bool = False):
         """`by_shape`: the parameters follow from the shape of each product, since none were given."""
@@ -246,6 +247,17 @@ class Kernel(Contestant):
         self.own, self.checked = own, not own
         self.inputs = parameters.get("INPUT", "float32")
         self.block = ladder.STEPS[step].block(parameters)
+
+    def compile(self) -> None:
+        """Build it, once. Raises KernelError for what does not compile, or cannot be launched here."""
+        if self.build_seconds is None:
+            start = time.perf_counter()
+            self.build()
+            self.build_seconds = time.perf_counter() - start
+
+    def build(self) -> None:
+        """Build it now. A learner's may crash its compiler, or keep it busy: `check` builds it first, in a child."""
+        raise NotImplementedError
 
     def refuse(self, M: int, N: int, K: int) -> None:
         """Raise what speaks against running this kernel at that size; return None if nothing does."""

@@ -2,7 +2,6 @@
 
 import functools
 import re
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -109,7 +108,7 @@ class CudaBackend(Backend):
 class CudaKernel(Kernel):
     """A `@cuda.jit` function with the step's block and grid. With no GPU, `cuda_without_gpu` stands for one."""
 
-    dialect, build_seconds = "CUDA", None
+    dialect = "CUDA"
     native: Callable | None = None  # with no GPU: its launcher on an OpenCL device
 
     def __init__(self, function: Any, **asked: object):
@@ -134,11 +133,8 @@ class CudaKernel(Kernel):
 
         return OpenCLBackend
 
-    def compile(self) -> None:
-        """Compile it, once; what is not there natively is for the PTX machine. Raises KernelError for what is wrong."""
-        if self.build_seconds is not None:
-            return
-        start = time.perf_counter()
+    def build(self) -> None:
+        """Compile it now; what is not there natively is for the PTX machine. Raises KernelError for what is wrong."""
         try:
             if self.runs_natively:
                 from .on_opencl import native_launcher
@@ -151,7 +147,6 @@ class CudaKernel(Kernel):
                 self.function.compile(SIGNATURE)
         except Exception as error:  # Numba raises many kinds; the learner needs its words
             raise KernelError(f"{self} does not compile:\n{str(error).strip()}") from None
-        self.build_seconds = time.perf_counter() - start
 
     def refuse_size(self, M: int, N: int, K: int) -> None:
         """Raise what speaks against that size: a grid that CUDA does not launch, minutes on the PTX machine."""

@@ -123,7 +123,7 @@ def program(context, source, *options):
 class OpenCLKernel(Kernel):
     """A `__kernel` with the step's work-group and global size. A learner's is built once it has passed a check."""
 
-    dialect, backend, build_seconds = "OpenCL", OpenCLBackend, None
+    dialect, backend = "OpenCL", OpenCLBackend
 
     def __init__(self, **asked: object):
         super().__init__(**asked)
@@ -131,14 +131,8 @@ class OpenCLKernel(Kernel):
         if not self.own:
             self.compile()
 
-    def compile(self) -> None:
-        """Build it, once: of a learner's source a compiler may crash, or not come to an end, so `check` does it first.
-
-        Raises KernelError for what does not compile, or cannot be launched here.
-        """
-        if self.build_seconds is not None:
-            return
-        start = time.perf_counter()
+    def build(self) -> None:
+        """Build it now. Raises KernelError for what does not compile, or cannot be launched here."""
         try:
             macros = [f"-D{name}={value}" for name, value in self.parameters.items()]
             self.program = program(self.context, self.source, *macros)
@@ -148,12 +142,10 @@ class OpenCLKernel(Kernel):
         if len(kernels) != 1:
             raise KernelError(f"the source must hold exactly one __kernel, not {len(kernels)}.")
         self.function = kernels[0]
-        self.refuse_other_arguments()
-        self.refuse_other_groups()
-        self.build_seconds = time.perf_counter() - start
+        self.refuse_other_launches()
 
-    def refuse_other_arguments(self) -> None:
-        """Raise KernelError unless the kernel can be given M, N, K, A, B and C, in this order."""
+    def refuse_other_launches(self) -> None:
+        """Raise KernelError for other arguments than M, N, K, A, B, C, and for a work-group that cannot be launched."""
         buffer = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, size=4)
         try:
             self.function.set_args(*[np.int32(1)] * 3, *[buffer] * 3)
@@ -162,9 +154,6 @@ class OpenCLKernel(Kernel):
                 f"{self.function.function_name} must take six arguments, in this order: int M, int N, int K, "
                 f"__global const float *A, __global const float *B, __global float *C."
             ) from None
-
-    def refuse_other_groups(self) -> None:
-        """Raise KernelError for a work-group that the source sets otherwise, or that takes too much local memory."""
         info, device = cl.kernel_work_group_info, self.context.devices[0]
         asked = tuple(self.function.get_work_group_info(info.COMPILE_WORK_GROUP_SIZE, device))
         if any(asked) and asked != (*self.block, 1):

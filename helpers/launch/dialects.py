@@ -55,10 +55,8 @@ class Dialect:
         """What a call of the builder asks for: a `Kernel`'s arguments, but for the source. Raises ValueError."""
         own = like is not None
         if not own and (callable(step) or re.search(r"[\n{;(]", str(step))):  # a name has none of these
-            raise ValueError(
-                "a kernel of your own needs like=...: the step whose block and grid it is launched with, one of "
-                f"{', '.join(ladder.steps(self.name))}."
-            )
+            names = ", ".join(ladder.steps(self.name))
+            raise ValueError(f"your own kernel needs like=...: the step whose block and grid it has, one of {names}.")
         rung = ladder.step(like if own else step, self.name)
         found = self.device(rung, device)
         return dict(
@@ -77,10 +75,7 @@ DIALECTS = {
 
 
 def dialect(name: str) -> Dialect:
-    """The dialect of that name, "CUDA" or "OpenCL", in any case, with its module loaded. Raises ValueError for another.
-
-    Raises `needs.Missing` where the module's package cannot be loaded.
-    """
+    """The dialect of that name, in any case. Raises ValueError for others, `needs.Missing` where it cannot be loaded."""
     found = DIALECTS[named(name, DIALECTS, "dialect")]
     found.load()
     return found

@@ -31,11 +31,10 @@ def cuda_kernel(
 ) -> "CudaKernel":
     """Build the CUDA kernel of that step: k(A, B) -> C.
 
-    `step` is a name in `ladder.steps("CUDA")`; or a kernel of your own, as a `@cuda.jit` function or as source text,
-    with `like` naming the step whose block, grid and parameters it is launched with. `given`: parameters, such as
-    TILE=16; the others are this device's defaults. `device`: None; CUDA has one, the current GPU, or what stands in for
-    it: `devices.cuda_device`. Raises ValueError for a step, parameter or tile that cannot run here, KernelError for a
-    source that is no kernel; a check compiles yours.
+    `step`: a name in `ladder.steps("CUDA")`; or a kernel of your own, as a `@cuda.jit` function or as source text, and
+    `like`, the step whose block, grid and parameters it is launched with. `device`: None; there is one, the current GPU
+    or what stands in for it. `given`: parameters, such as TILE=16; the others are this device's defaults.
+    Raises ValueError for a step or parameter that cannot run here, KernelError for a source that is no kernel.
     """
     asked = CUDA.resolve(step, like, device, given)
     if not asked["own"]:
@@ -51,9 +50,7 @@ def cuda_kernel(
 def device_for(step, name):
     """The one CUDA device. Raises ValueError for a name, and for a GPU that has not what the step uses."""
     if name is not None:
-        raise ValueError(
-            f"device={told(name)}: CUDA kernels run on the current GPU, or on the PTX machine; leave it out."
-        )
+        raise ValueError(f"device={told(name)}: CUDA kernels run on the current GPU, or what stands in; leave it out.")
     device, least = devices.cuda_device(), step.capability if step else ()
     if least and not hasattr(device.handle, "compute_capability"):
         return devices.PTX_MACHINE
@@ -156,8 +153,7 @@ class CudaKernel(Kernel):
         blocks = self.grid(M, N)[1]
         if blocks > MOST_BLOCKS_DOWN:
             raise ValueError(
-                f"{self} needs {blocks} blocks along y for a C of {M} x {N}; CUDA allows {MOST_BLOCKS_DOWN}. "
-                f"Multiply a part at a time, or choose larger tiles."
+                f"{self} needs {blocks} blocks along y; CUDA allows {MOST_BLOCKS_DOWN}. Take larger tiles."
             )
 
     def launcher(self, work: Work) -> Callable:

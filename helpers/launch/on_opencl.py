@@ -21,6 +21,7 @@ with needs.loading("pyopencl"):
     import pyopencl as cl
 
 OPENCL = DIALECTS["OpenCL"]
+SIX = "int M, int N, int K, __global const float *A, __global const float *B, __global float *C"
 
 
 def opencl_kernel(
@@ -28,14 +29,12 @@ def opencl_kernel(
 ) -> "OpenCLKernel":
     """Build the OpenCL kernel of that step: k(A, B) -> C.
 
-    `step` is a name in `ladder.steps("OpenCL")`; or OpenCL source of your own with one `__kernel`, which takes
-    (M, N, K, A, B, C), and `like` naming the step whose work-group, global size and parameters it is
-    launched with. The parameters reach the source as macros, such as TILE. `given`: parameters, such as TILE=16; the
-    others are this device's defaults. With none given, the sizes of some steps follow from the shape:
-    `k.fitted(M, N, K)` is the kernel that multiplies that one.
-    `device` is part of a platform or device name, or a `devices.Device`; None takes the first that the step is for.
-    Raises ValueError for a step, parameter or tile that cannot run here, KernelError for a source that
-    does not compile.
+    `step`: a name in `ladder.steps("OpenCL")`; or OpenCL source of your own with one `__kernel` of (M, N, K, A, B, C),
+    and `like`, the step whose work-group, global size and parameters it is launched with. `device`: part of a platform
+    or device name, or a `devices.Device`; None takes the first that the step is for. `given`: parameters, such as
+    TILE=16, which reach the source as macros; the others are this device's defaults. With none given, the sizes of some
+    steps follow from the shape: `k.fitted(M, N, K)` is the kernel that multiplies that one.
+    Raises ValueError for a step or parameter that cannot run here, KernelError for a source that does not compile.
     """
     asked = OPENCL.resolve(step, like, device, given)
     return OpenCLKernel(source=step if asked["own"] else OPENCL.source_of(asked["step"]), **asked)
@@ -150,23 +149,14 @@ class OpenCLKernel(Kernel):
         try:
             self.function.set_args(*[np.int32(1)] * 3, *[buffer] * 3)
         except (cl.Error, TypeError):
-            raise KernelError(
-                f"{self.function.function_name} must take six arguments, in this order: int M, int N, int K, "
-                f"__global const float *A, __global const float *B, __global float *C."
-            ) from None
+            raise KernelError(f"{self.function.function_name} must take six arguments, in this order: {SIX}.") from None
         info, device = cl.kernel_work_group_info, self.context.devices[0]
         asked = tuple(self.function.get_work_group_info(info.COMPILE_WORK_GROUP_SIZE, device))
         if any(asked) and asked != (*self.block, 1):
-            raise KernelError(
-                f"reqd_work_group_size{asked} is not what {self.step} is launched with, {(*self.block, 1)} "
-                f"({ladder.spell(self.parameters)}). Leave it out, or choose other parameters."
-            )
+            raise KernelError(f"reqd_work_group_size{asked} is not what it is launched with, {(*self.block, 1)}.")
         needed, most = self.function.get_work_group_info(info.LOCAL_MEM_SIZE, device), self.device.shared_bytes
         if self.own and needed > most:
-            raise KernelError(
-                f"the kernel takes {needed:,} bytes of local memory; a work-group of {self.device.name} has {most:,}. "
-                "Make its __local arrays smaller."
-            )
+            raise KernelError(f"its __local arrays take {needed:,} bytes; a work-group has {most:,} on this device.")
 
     def fitted(self, M: int, N: int, K: int) -> "OpenCLKernel":
         """The kernel that multiplies a product of that size: itself, or one with sizes for that shape, built once."""

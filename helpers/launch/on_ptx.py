@@ -32,9 +32,8 @@ def run_arrays(
 ) -> ptx_machine.Run:
     """Run PTX of a kernel of (A, B, C), as Numba compiles it. A (M, K), B (K, N), C (M, N): float32; they stay.
 
-    `limit`: instructions that blocks side by side may take together. `how`: as `ptx_machine.run` has it: `trace`,
-    `blocks`, `requests`. Raises KernelError, with its line, for what the PTX machine does not know, and for what no GPU
-    launches.
+    `limit`: instructions that blocks side by side may take together. `how`: `trace`, `blocks` and `requests`, as
+    `ptx_machine.run` has them. Raises KernelError for what the PTX machine does not know, and what no GPU launches.
     """
     args = []
     for array, written in ((A.view(), False), (B.view(), False), (C.view(), True)):

@@ -75,7 +75,7 @@ DIALECTS = {
 
 
 def dialect(name: str) -> Dialect:
-    """The dialect of that name, in any case. Raises ValueError for others, `needs.Missing` where it cannot be loaded."""
+    """The dialect of that name. Raises ValueError for others, `needs.Missing` where one cannot be loaded."""
     found = DIALECTS[named(name, DIALECTS, "dialect")]
     found.load()
     return found

@@ -152,9 +152,7 @@ class CudaKernel(Kernel):
         super().refuse_size(M, N, K)
         blocks = self.grid(M, N)[1]
         if blocks > MOST_BLOCKS_DOWN:
-            raise ValueError(
-                f"{self} needs {blocks} blocks along y; CUDA allows {MOST_BLOCKS_DOWN}. Take larger tiles."
-            )
+            raise ValueError(f"{self} needs {blocks} blocks along y; CUDA has {MOST_BLOCKS_DOWN}. Take larger tiles.")
 
     def launcher(self, work: Work) -> Callable:
         """What asks for the kernel once. Without a GPU it raises KernelError for what a GPU would not do."""

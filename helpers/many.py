@@ -161,7 +161,8 @@ class Streamed(Contestant):
 
     def upload(self, A: np.ndarray, B: np.ndarray, fill: float | None = np.nan) -> "StreamedWork":
         """A and B stay on the host, beside a C full of `fill`."""
-        return StreamedWork(self, *operands.pair_for(A, B), fill)
+        operands.validate(A, B)
+        return StreamedWork(self, A, B, fill)
 
 
 class StreamedWork(Work):

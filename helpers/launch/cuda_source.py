@@ -15,7 +15,7 @@ from types import ModuleType
 from ..arguments import told
 from ..errors import KernelError, quoted
 from ..language import ENGLISH, spelled
-from .numba_internals import is_device_function, is_jitted, places_of, plain_function
+from .numba_internals import is_jitted, jit_options, places_of, plain_function
 
 TEXT = "<kernel "  # the file names of kernels that came as text begin so
 warnings.filterwarnings("ignore", message="Could not find source for function")  # older Numba looks for such files
@@ -54,7 +54,7 @@ def from_text(source: str, /, **p: int | str) -> Callable:
     try:
         exec(compile(source, name, "exec"), namespace)
         mine = [v for v in namespace.values() if getattr(v, "__module__", None) == "kernel" and callable(v)]
-        mine = [v for v in mine if not is_device_function(v)]
+        mine = [v for v in mine if not jit_options(v)[0].get("device")]
         mine = [v for v in mine if is_jitted(v)] or mine  # beside a kernel, others are functions that it calls
         if len(mine) != 1:
             names = ", ".join(v.__name__ for v in mine)

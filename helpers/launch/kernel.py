@@ -37,7 +37,7 @@ class Backend:
         """A buffer of so many float32, those of X if it is given, and behind them a guard full of `behind`."""
         buffer, guard = self.empty(size + operands.GUARD), np.full(operands.GUARD, behind, np.float32)
         if X is not None:
-            self.write(buffer, X)
+            self.write(buffer, np.ascontiguousarray(X))
         if guard.size:
             self.write(buffer, guard, size)
         return buffer
@@ -151,8 +151,8 @@ class Contestant:
 
         With fill=None, C is left as it is found.
         """
-        A, B = operands.pair_for(A, B, self.device)
-        return Work(self.backend(self.device), A, B, fill, self.fitted(A.shape[0], B.shape[1], A.shape[1]).launcher)
+        M, N, K = operands.validate(A, B)
+        return Work(self.backend(self.device), A, B, fill, self.fitted(M, N, K).launcher)
 
     def launcher(self, work: Work) -> Callable:
         """What multiplies that work once, or asks for it, as its backend's `timed` takes it."""
@@ -205,7 +205,8 @@ class HostKernel(Contestant):
 
     def upload(self, A: np.ndarray, B: np.ndarray, fill: float = np.nan) -> "HostWork":
         """Copy A (M, K) and B (K, N). `fill` goes unused, since the function makes C itself."""
-        return HostWork(self.function, *operands.pair_for(A, B))
+        operands.validate(A, B)
+        return HostWork(self.function, A, B)
 
 
 class HostWork(Work):
@@ -279,12 +280,12 @@ class Kernel(Contestant):
         `over`: a matrix of the same shape, placed before, whose memory X takes.
         """
         operands.refuse_no_matrix("X", X)
-        X, on = np.ascontiguousarray(X), self.backend(self.device)
+        on = self.backend(self.device)
         if over is None:
             return OnDevice(X.shape, on.hold(X.size, np.nan, X), self.device)
         if over.shape != X.shape:
             raise ValueError(f"X is {X.shape} and `over` is {over.shape}; only a matrix of its shape takes its place.")
-        on.write(over.memory, X)
+        on.write(over.memory, np.ascontiguousarray(X))
         return over
 
     def grid(self, M: int, N: int) -> tuple[int, int]:

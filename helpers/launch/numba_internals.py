@@ -14,11 +14,6 @@ def plain_function(kernel) -> Callable | None:
     return getattr(kernel, "py_func", None)
 
 
-def is_device_function(kernel) -> bool:
-    """Whether it is `@cuda.jit(device=True)`: called by kernels, never launched."""
-    return bool(getattr(kernel, "targetoptions", {}).get("device", False))
-
-
 def jit_options(kernel) -> tuple[dict, list]:
     """What `@cuda.jit` was told of a function: options by their names, and its signatures, [] where it had none."""
     told = getattr(kernel, "targetoptions", {})

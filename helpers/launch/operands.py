@@ -53,17 +53,6 @@ def validate(A: np.ndarray, B: np.ndarray) -> tuple[int, int, int]:
     return A.shape[0], B.shape[1], A.shape[1]
 
 
-def pair_for(A: np.ndarray | OnDevice, B: np.ndarray | OnDevice, device: Device | None = None) -> list:
-    """A and B, C-contiguous or placed on that device. Raises what `validate` does, and ValueError for no elements."""
-    M, N, K = validate(A, B)
-    if 0 in (M, N, K):
-        raise ValueError(f"{M} x {K} times {K} x {N} has no elements; each size must be 1 or more.")
-    for name, X in (("A", A), ("B", B)):
-        if isinstance(X, OnDevice) and X.device != device:
-            raise ValueError(f"{name} lies on {X.device.name}; give it as an array, or place it with this kernel.")
-    return [X if isinstance(X, OnDevice) else np.ascontiguousarray(X) for X in (A, B)]
-
-
 def refuse_beyond_host(M: int, N: int, K: int) -> None:
     """Raise MemoryError where this machine's memory cannot hold A, B and C."""
     needed, there = 4 * (M * K + K * N + M * N), psutil.virtual_memory().total

@@ -3,6 +3,7 @@
 `cuda_without_gpu` has those with no GPU. `tests/launch/test_numba_internals.py` proves each of them.
 """
 
+import os
 import re
 import traceback
 from collections.abc import Callable
@@ -48,8 +49,9 @@ def places_of(error: BaseException) -> list[tuple[str, int]]:
     had in hand.
     """
     named = re.findall(r'File "([^"\n]+)", line (\d+):\n|(?: at| from| location:) (\S.*?) \((\d+)\)', str(error))
-    if named:
-        return [(one or other, int(number or same)) for one, number, other, same in named]
+    if named:  # a file's name may be relative there
+        places = [(one or other, int(number or same)) for one, number, other, same in named]
+        return [(name if name.startswith("<") else os.path.abspath(name), line) for name, line in places]
     frames = (frame.f_locals for frame, _ in traceback.walk_tb(error.__traceback__))
     at_hand = (frame[name] for frame in frames for name in ("constraint", "inst") if name in frame)
     return [(one.loc.filename, one.loc.line) for one in at_hand if getattr(one, "loc", None)][::-1]

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from cuda_without_gpu import to_ptx
-from helpers import cuda_kernel
+from helpers import check, cuda_kernel
 from helpers.language import ENGLISH, spelled
 from helpers.launch.cuda_source import numba_says
 from helpers.launch.on_ptx import EXAMPLE
@@ -39,3 +39,12 @@ def test_what_numba_refuses_is_its_own_sentence_at_its_line(text, says, begins):
     said = spelled(ENGLISH, key, values)
     assert says in said and not re.search(r"0x|Failed in", said), said
     assert not begins or source.splitlines()[line - 1].strip().startswith(begins), (line, said)
+
+
+def test_a_kernel_of_a_file_is_told_by_its_line_there(tmp_path):
+    file = tmp_path / "cell.py"
+    file.write_text("from numba import cuda\n\n\n@cuda.jit\ndef mine(A, B, C):\n    C[0, 0] = A.sise\n")
+    space = {"__name__": "cell"}
+    exec(compile(file.read_text(), str(file), "exec"), space)
+    [finding] = check(cuda_kernel(space["mine"], like="naive")).findings
+    assert "Unknown attribute 'sise'" in finding.message and finding.lines == (3,)  # of what `inspect` finds

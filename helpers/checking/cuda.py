@@ -19,7 +19,7 @@ from .. import devices, ladder
 from ..errors import KernelError, OutOfTime, in_our_words
 from ..launch import Kernel, numba_internals
 from ..launch.cuda_source import from_text, numba_says
-from ..launch.on_cuda import native_code
+from ..launch.on_cuda import native_code, native_launcher
 from ..launch.on_ptx import EXAMPLE, run_arrays
 from ..sandbox import Job, in_child, source_line
 from .in_time import limited, stopped
@@ -281,8 +281,6 @@ def watch_there(job: Job, move: Callable, own: bool, source: str) -> Seen:
 
 def multiply_there(job: Job, stages: list, code: NativeKernel) -> Seen | str:
     """In the child: what `in_stages` finds natively; "not native" where the device does not take the kernel's code."""
-
-    from ..launch.on_opencl import native_launcher
 
     def built(*options):
         k = job.build()

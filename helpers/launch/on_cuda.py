@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cuda_without_gpu import NotNative
-from cuda_without_gpu.native import NativeKernel, compile_native
+from cuda_without_gpu.native import NativeKernel, compile_native, flat_array
 
 from .. import devices, ladder, needs
 from ..arguments import told
@@ -134,8 +134,6 @@ class CudaKernel(Kernel):
         """Compile it now; what is not there natively is for the PTX machine. Raises KernelError for what is wrong."""
         try:
             if self.runs_natively:
-                from .on_opencl import native_launcher
-
                 try:
                     self.native = native_launcher(self, native_code(self))
                 except NotNative:
@@ -165,3 +163,25 @@ class CudaKernel(Kernel):
 def native_code(k: CudaKernel) -> NativeKernel:
     """The SPIR-V of a CUDA kernel. Raises NotNative where it uses what only the PTX machine has."""
     return compile_native(k.function, *EXAMPLE, block=k.block)
+
+
+def native_launcher(k: CudaKernel, native: NativeKernel, *options: str) -> Callable:
+    """Build a CUDA kernel's SPIR-V: Work -> what asks for it once. Raises NotNative where the device does not take it.
+
+    `options`: for the device's compiler, whose code is not kept then.
+    """
+    import pyopencl as cl  # it may be broken where nothing runs natively
+
+    from .on_opencl import context_of
+
+    context = context_of(k.device)
+    program = cl.Program(context, native.spirv).build([*options]) if options else native.build(context)
+
+    def launcher(work: Work) -> Callable:
+        function = cl.Kernel(program, "kernel")  # of its own: it keeps its arguments
+        M, N, K = work.sizes
+        arrays = (work.A, (M, K)), (work.B, (K, N)), (work.C, (M, N))
+        native.set_args(function, [one for array in arrays for one in flat_array(*array, np.dtype(np.float32))])
+        return functools.partial(cl.enqueue_nd_range_kernel, work.on.queue, function, k.global_size(M, N), k.block)
+
+    return launcher

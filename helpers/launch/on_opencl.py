@@ -1,4 +1,4 @@
-"""OpenCL kernels, on any GPU or CPU driver that proves itself; and CUDA's, as SPIR-V, where there is no NVIDIA GPU."""
+"""OpenCL kernels, on any GPU or CPU driver that proves itself."""
 
 import contextlib
 import functools
@@ -8,8 +8,6 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-
-from cuda_without_gpu.native import NativeKernel, flat_array
 
 from .. import devices, ladder, needs
 from ..devices import Device
@@ -199,21 +197,3 @@ def compiler_says(log, source):
     found = ERROR.findall(log) or ERROR_OF_POCL.findall(log)
     said = dict.fromkeys(quoted(source, int(number), message) for number, message in found)
     return "\n".join(said) or log.rpartition("BUILD_PROGRAM_FAILURE")[2].strip()
-
-
-def native_launcher(k: Kernel, native: NativeKernel, *options: str) -> Callable:
-    """Build a CUDA kernel's SPIR-V: Work -> what asks for it once. Raises NotNative where the device does not take it.
-
-    `options`: for the device's compiler, whose code is not kept then.
-    """
-    context = context_of(k.device)
-    program = cl.Program(context, native.spirv).build([*options]) if options else native.build(context)
-
-    def launcher(work: Work) -> Callable:
-        function = cl.Kernel(program, "kernel")  # of its own: it keeps its arguments
-        M, N, K = work.sizes
-        arrays = (work.A, (M, K)), (work.B, (K, N)), (work.C, (M, N))
-        native.set_args(function, [one for array in arrays for one in flat_array(*array, np.dtype(np.float32))])
-        return functools.partial(cl.enqueue_nd_range_kernel, work.on.queue, function, k.global_size(M, N), k.block)
-
-    return launcher

@@ -36,7 +36,7 @@ def counts(accesses):
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("step", few(ladder.steps("OpenCL"), "tiled", "packed"))
+@pytest.mark.parametrize("step", few([s for s in ladder.steps("OpenCL") if s != "packed"], "tiled"))
 def test_both_dialects_touch_the_same_elements_as_often_as_the_formula_says(step, shape):
     k = opencl_kernel(step, **SMALL[step])
     run, t = trace(k, *shape), predicted_traffic(k, *shape)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from cuda_without_gpu import NotNative
-from cuda_without_gpu.native import NativeKernel, compile_native, flat_array
 
 from .. import devices, ladder, needs
 from ..arguments import told
@@ -20,6 +19,8 @@ from .on_ptx import EXAMPLE, refuse_long
 
 with needs.loading("numba", "numba-cuda"):
     from numba import cuda, float32
+
+    from cuda_without_gpu.native import NativeKernel, compile_native, flat_array
 
 CUDA = DIALECTS["CUDA"]
 SIGNATURE = (float32[:, ::1],) * 3  # A, B, C: float32, C-contiguous

@@ -104,7 +104,8 @@ def numba_says(error: Exception, source: str, line_of: Callable[[str, int], int]
     """
     numbers = [line_of(*place) for place in places_of(error)]
     line = next((number for number in numbers if 0 < number <= source.count("\n") + 1), 0)
-    said = [line.strip() for line in str(error).splitlines() if line.strip() and not line.startswith("Failed in")]
+    lines = [line.strip() for line in str(error).splitlines()]
+    said = [line for line in lines if line and not line.startswith(("Failed in", "- Resolution failure"))]
     asked = [line[4:] for line in said if line.startswith(">>> ")]  # >>> add(float32, array(float32, 1d, C))
     text = re.sub(r" at 0x\w+|\.? Raised from .*|\.$", "", " ".join([*said[:1], *asked[:1]]))
     if not numbers:

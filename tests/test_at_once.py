@@ -1,4 +1,4 @@
-"""Where threads meet nothing is lost, and an exit in somebody's code ends nobody else."""
+"""Where threads meet nothing is lost."""
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier

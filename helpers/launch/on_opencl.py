@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .. import devices, ladder, needs
+from ..arguments import told
 from ..devices import Device
 from ..errors import KernelError, quoted
 from .dialects import DIALECTS
@@ -34,6 +35,8 @@ def opencl_kernel(
     steps follow from the shape: `k.fitted(M, N, K)` is the kernel that multiplies that one.
     Raises ValueError for a step or parameter that cannot run here, KernelError for a source that does not compile.
     """
+    if not isinstance(step, str):
+        raise ValueError(f"{told(step)} is neither a step's name nor OpenCL source text.")
     asked = OPENCL.resolve(step, like, device, given)
     return OpenCLKernel(source=step if asked["own"] else OPENCL.source_of(asked["step"]), **asked)
 

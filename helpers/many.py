@@ -22,7 +22,7 @@ from . import devices, ladder
 from .arguments import sizes
 from .ladder import ceil_div
 from .launch import Contestant, Kernel, opencl_kernel, operands
-from .launch.contestant import Work
+from .launch.kernel import Work
 
 TRACKS = 2
 BUFFERS = 1 + 2 * TRACKS  # on the device: what stays, and of each track what passes by and its block of C
@@ -118,7 +118,8 @@ class Streamed(Contestant):
 
     def upload(self, A: np.ndarray, B: np.ndarray, fill: float | None = np.nan) -> "StreamedWork":
         """A and B stay on the host, beside a C full of `fill`."""
-        self.last = StreamedWork(self.kernel, self.budget, *operands.pair_for(A, B), fill)
+        operands.validate(A, B)
+        self.last = StreamedWork(self.kernel, self.budget, A, B, fill)
         return self.last
 
 

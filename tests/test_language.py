@@ -30,7 +30,7 @@ doctor = importlib.import_module("helpers.doctor")  # `helpers.doctor` is the fu
 PRODUCT = [*sources("helpers"), *sources("kernel_judge")]
 ENTRIES = words.sentences(CHINESE)
 KINDS = words.kinds()
-FIRST = "said", "label", "KernelError", "DeviceLost", "OutOfTime", "DeviceError"  # take a sentence first
+FIRST = "said", "label", "KernelError", "OutOfTime", "DeviceError"  # take a sentence first
 NAMES = {
     "A",
     "B",

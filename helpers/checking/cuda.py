@@ -17,9 +17,10 @@ from kernel_judge.shapes import affordable, watched
 
 from .. import devices, ladder
 from ..errors import KernelError, OutOfTime, in_our_words
-from ..launch import Kernel, numba_internals, refusals
-from ..launch.cuda_source import from_text
-from ..launch.on_ptx import ARGUMENTS, EXAMPLE, run_arrays
+from ..launch import Kernel, numba_internals
+from ..launch.cuda_source import from_text, numba_says
+from ..launch.on_cuda import native_code, native_launcher
+from ..launch.on_ptx import EXAMPLE, run_arrays
 from ..sandbox import Job, in_child, source_line
 from .in_time import limited, stopped
 from .kernels import KernelProduct
@@ -64,7 +65,7 @@ class CudaProduct(KernelProduct):
         """The same source with those parameters, compiled when it is needed."""
         there = super().at(parameters)
         if self.k.own and there.k.function is self.k.function and self.source_is_text:
-            there.k.function = from_text(self.k.source, parameters)
+            there.k.function = from_text(self.k.source, **parameters)
         return there
 
     def large(self) -> bool:
@@ -94,8 +95,6 @@ class CudaProduct(KernelProduct):
         if not devices.compiling():
             return in_stages(self, stages)
         if self.k.runs_natively and not self.k.untimed:
-            from ..launch.natively import native_code  # pyopencl may be broken where nothing runs natively
-
             with suppress(NotNative):
                 code = native_code(self.k)
                 outcome = in_child(self.k, multiply_there, SECONDS, stages=stages, code=code)
@@ -264,7 +263,7 @@ class OnPtx(CudaProduct):
 
     def launched(self, done: ptx_machine.Run) -> Launched:
         """What was launched, by names of k.source where it has them."""
-        arrays = {name: (name, array.shape, FLOAT) for name, array in zip(ARGUMENTS, done.arrays, strict=True)}
+        arrays = {name: (name, array.shape, FLOAT) for name, array in zip("ABC", done.arrays, strict=True)}
         arrays |= to_ptx.shared_arrays(self.compiled)
         for access in (access for one in done.findings for access in one.accesses):
             (name,) = access.arrays
@@ -282,8 +281,6 @@ def watch_there(job: Job, move: Callable, own: bool, source: str) -> Seen:
 
 def multiply_there(job: Job, stages: list, code: NativeKernel) -> Seen | str:
     """In the child: what `in_stages` finds natively; "not native" where the device does not take the kernel's code."""
-
-    from ..launch.natively import native_launcher
 
     def built(*options):
         k = job.build()
@@ -327,8 +324,8 @@ def whole_row(k: Kernel) -> list[Finding]:
 def refused(k: Kernel, error: BaseException) -> Finding:
     """What Numba's compiler refuses: what it means, what helps, and the line."""
     file = numba_internals.plain_function(k.function).__code__.co_filename
-    told = refusals.told(error, k.source, lambda name, line: source_line(k, line) if name == file else 0)
-    (key, values), line = told
+    said, line = numba_says(error, k.source, lambda name, line: source_line(k, line) if name == file else 0)
+    key, values = said
     return Finding(Kind.NOT_COMPILED, key, (line,) if line else (), values)
 
 

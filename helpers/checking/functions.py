@@ -11,9 +11,8 @@ from kernel_judge.shapes import for_a_function
 
 from ..errors import KernelError, OutOfTime
 from ..launch import Contestant, NotYet
-from ..launch.contestant import PAST_THE_END
 from ..launch.cuda_source import came_as_text
-from ..launch.kernel import LOST
+from ..launch.kernel import LOST, PAST_THE_END
 from ..sandbox import SECONDS, Job, calls_opencl, in_child, source_line
 from .in_time import limited, stopped
 

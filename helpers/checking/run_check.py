@@ -10,8 +10,7 @@ import numpy as np
 from kernel_judge import Finding, Kind, Report, judge, wrong_elements
 
 from ..launch import Contestant, Kernel
-from ..launch.host import contestant
-from ..launch.kernel import refuse_shapes
+from ..launch.kernel import contestant, refuse_shapes
 from ..sandbox import prepare
 from ..sandbox.job import packed, portable
 from .functions import FunctionProduct

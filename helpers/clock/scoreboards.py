@@ -23,7 +23,7 @@ from ..checking import right_within_bound
 from ..cpu_sizes import vector
 from ..launch import Contestant, HostKernel, draw
 from ..launch.dialects import dialects as dialects_called
-from ..launch.opencl import OpenCLBackend
+from ..launch.on_opencl import OpenCLBackend
 from . import timing
 from .timing import Timing, contest, ladder_kernels, spell_seconds
 
@@ -99,7 +99,7 @@ class CuBLAS(Contestant):
     dialect, name = "CUDA", "cuBLAS"
 
     def __init__(self):
-        from ..launch.cuda import CudaBackend
+        from ..launch.on_cuda import CudaBackend
 
         self.device, self.backend = devices.cuda_device(), CudaBackend
 

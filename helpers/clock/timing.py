@@ -16,9 +16,8 @@ import numpy as np
 from .. import ladder
 from ..arguments import sizes, some, whole
 from ..launch import Contestant, HostKernel, draw
-from ..launch.contestant import Work
 from ..launch.dialects import dialects as dialects_called
-from ..launch.host import contestant
+from ..launch.kernel import Work, contestant
 from ..needs import Missing
 from ..sandbox import ProgressBar
 

@@ -7,7 +7,7 @@ import numpy as np
 from kernel_judge import Finding, Report
 
 from ..instruments import trace
-from ..launch import Kernel, KernelError, cuda_kernel, parameters_like
+from ..launch import Kernel, KernelError, cuda_kernel
 from .parts import with_part
 from .rules import NOTHING, judged, lines_of, right
 
@@ -47,7 +47,7 @@ def judge_prefetching(k: Kernel) -> Report:
     Three tiles of K: each number is asked for once, one barrier a tile, and a whole other tile is read between asking
     for a tile and storing it. Where the numbers are wrong, it says of which tiles the first thread takes numbers.
     """
-    tile = parameters_like(k, "tiled")["TILE"]
+    tile = k.parameters["TILE"]
     report = right(k, (tile, tile, TILES * tile), ("its order is looked at", {}))
     if report or report.findings[0].kind in NOTHING:
         return judged(k, report, first_that_waits)

@@ -5,7 +5,7 @@ import re
 from kernel_judge import Finding, Report
 
 from ..instruments import bank_conflicts, cells, trace
-from ..launch import Kernel, cuda_kernel, parameters_like
+from ..launch import Kernel, cuda_kernel
 from .loads import check_loads
 from .parts import with_part
 from .rules import judged, right
@@ -29,7 +29,6 @@ def untransposed(text: str, **parameters: int) -> Kernel:
 
 def judge_wide(k: Kernel) -> Report:
     """Check a kernel launched like `vectorized`, then count its loads from As and Bs: four numbers with each."""
-    parameters_like(k, "vectorized")
     return judged(k, right(k), not_wide)
 
 
@@ -63,7 +62,7 @@ def judge_transposed(k: Kernel) -> Report:
 
     Then its padding: the smallest without a conflict in the stores to As.
     """
-    tile = parameters_like(k, "tiled")["TILE"]
+    tile = k.parameters["TILE"]
     report = judged(k, check_loads(k, tile, tile, tile), not_transposed)
     return judged(k, report, not_smallest)
 

@@ -20,9 +20,9 @@ from gpu_model.machine_code import CompilerReport
 from .. import devices, ladder, needs
 from ..arguments import sizes
 from ..launch import Kernel, KernelError, cuda_kernel, draw
-from ..launch.cuda import SIGNATURE
 from ..launch.cuda_source import from_function, from_ladder, from_text
 from ..launch.numba_internals import compile_ptx, plain_function
+from ..launch.on_cuda import SIGNATURE
 from ..launch.on_ptx import refuse_long, run_arrays
 from ..sandbox import SECONDS, Job, in_child
 from ..sandbox.job import packed, portable
@@ -128,7 +128,7 @@ def ptx_of(k: Kernel, arch: str) -> str:
 def ptx(job: Job, capability: tuple[int, int]) -> str:
     """In the child: PTX of the kernel for GPUs of that compute capability, (major, minor). Raises KernelError."""
     text = isinstance(job.kernel, str)
-    function = from_text(job.kernel, job.parameters) if text else from_function(job.kernel)[0]
+    function = from_text(job.kernel, **job.parameters) if text else from_function(job.kernel)[0]
     try:
         return compile_ptx(plain_function(function), SIGNATURE, capability)
     except Exception as error:  # Numba raises many kinds; the learner needs its words, not the stages of its pipeline
@@ -141,4 +141,4 @@ def warm_up() -> None:
     """Where children are forked that ask NVIDIA's compiler: load what Numba loads late, by compiling a kernel."""
     if os.environ.get(devices.CUDA_OF_CHILD) == "compiler":
         with suppress(Exception):  # a child that compiles says what is wrong
-            compile_ptx(plain_function(from_ladder("tiled", {"TILE": 4})), SIGNATURE, (8, 0))
+            compile_ptx(plain_function(from_ladder("tiled", TILE=4)), SIGNATURE, (8, 0))

@@ -101,4 +101,4 @@ def predicted_traffic(k: Kernel, M: int, N: int, K: int) -> Traffic:
     M, N, K = sizes((M, N, K))
     k = k.fitted(M, N, K)
     step, given = ladder.step(k.step), (k.parameters, M, N, K)
-    return Traffic(M, N, K, step.global_loads(*given), step.global_stores(*given), *step.shared_accesses(*given))
+    return Traffic(M, N, K, step.global_loads(*given), M * N, *step.shared_accesses(*given))

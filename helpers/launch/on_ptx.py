@@ -12,11 +12,10 @@ from .cuda_source import at_its_line
 from .numba_internals import plain_function
 
 LONGEST, LARGEST, MOST = 1 << 17, 1 << 22, 1 << 28  # K, M * N and M * N * K that it takes some twenty seconds for
-C_AT = 22  # where a kernel of (A, B, C) takes C's elements
 # Wrong even if the numbers are right.
 CERTAIN = {"out of bounds", "misaligned", "divergent barrier", "hang", "out of time", "error"}
-ARGUMENTS = "ABC"  # in the course's order
 EXAMPLE = (np.zeros((1, 1), np.float32),) * 3  # A, B, C
+NAMES = {4: "A", 13: "B", 22: "C"}  # of arrays, by where a kernel of (A, B, C) takes their elements
 
 
 def refuse_long(M: int, N: int, K: int) -> None:
@@ -29,35 +28,21 @@ def refuse_long(M: int, N: int, K: int) -> None:
 
 
 def run_arrays(
-    ptx: str,
-    block: tuple,
-    grid: tuple,
-    A: np.ndarray,
-    B: np.ndarray,
-    C: np.ndarray,
-    limit: int | None = None,
-    trace: bool = False,
-    blocks: list | None = None,
-    order: str = ARGUMENTS,
-    requests: bool = True,
+    ptx: str, block: tuple, grid: tuple, A: np.ndarray, B: np.ndarray, C: np.ndarray, limit: int = 0, **how: object
 ) -> ptx_machine.Run:
     """Run PTX of a kernel of (A, B, C), as Numba compiles it. A (M, K), B (K, N), C (M, N): float32; they stay.
 
-    `limit`: instructions that blocks side by side may take together. `trace`: whether to keep who touched what.
-    `blocks`: the numbers of those that run, None for all. `order`: of the kernel's arguments, and of the run's arrays.
-    `requests`: whether to count what warps ask of memory.
-    Raises KernelError, with its line, for what the PTX machine does not know, and for what no GPU launches.
+    `limit`: instructions that blocks side by side may take together. `how`: `trace`, `blocks` and `requests`, as
+    `ptx_machine.run` has them. Raises KernelError for what the PTX machine does not know, and what no GPU launches.
     """
     args = []
-    for name in order:
-        array = {"A": A, "B": B, "C": C}[name].view()
-        array.flags.writeable = name == "C"
+    for array, written in ((A.view(), False), (B.view(), False), (C.view(), True)):
+        array.flags.writeable = written
         # So Numba passes an array: two pointers of its own, size, item size, data, two sizes, two strides.
         args += [0, 0, array.size, array.itemsize, array, *array.shape, *array.strides]
-    options = dict(names=dict(zip((4, 13, C_AT), order, strict=True)), trace=trace, blocks=blocks, requests=requests)
     try:
         limit = limit or 5000 * (A.shape[1] + 100)
-        return device.run(ptx, grid, block, args, limit=limit, **options)
+        return device.run(ptx, grid, block, args, limit=limit, names=NAMES, **how)
     except (ptx_machine.PTXError, ValueError) as error:
         raise KernelError(str(error)) from None
 
@@ -70,8 +55,7 @@ def ptx_of(function: Callable, level: int = to_ptx.WATCHED, each: bool = False) 
     """
     try:
         with in_our_words():
-            kernel = to_ptx.compiled_for(function, *EXAMPLE)
-            return to_ptx.text_of(kernel, level, each=each)
+            return to_ptx.text_of(to_ptx.compiled_for(function, *EXAMPLE), level, each=each)
     except KernelError:
         raise
     except Exception as error:  # Numba raises many kinds, each of which is about the kernel

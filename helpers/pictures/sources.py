@@ -14,7 +14,7 @@ from pygments.lexers import get_lexer_by_name
 from old_roc.roc import RocKernel
 
 from ..launch import Kernel, dialect
-from ..launch.resolve import PACKAGE
+from ..launch.dialects import PACKAGE
 
 PLAIN = re.compile(r'<span class="(?:w|n|o|p)">([^<]*)</span>')  # white space, names and signs need no colour
 

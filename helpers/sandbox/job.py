@@ -13,7 +13,7 @@ import cloudpickle
 
 from ..launch import Contestant, HostKernel, Kernel, dialect
 from ..launch.cuda_source import came_as_text
-from ..launch.numba_internals import is_jitted, plain_function, told_to_jit
+from ..launch.numba_internals import is_jitted, jit_options, plain_function
 from .inside import limit_computing
 
 SECONDS, BUILDING = 20, "while its compiler was at work"  # of computing
@@ -98,7 +98,7 @@ class Pickler(cloudpickle.CloudPickler):
         if is_jitted(obj):
             function = plain_function(obj) or obj.fn
             file = function.__code__.co_filename
-            return jit_again, (function, *told_to_jit(obj), file, linecache.getlines(file))
+            return jit_again, (function, *jit_options(obj), file, linecache.getlines(file))
         return super().reducer_override(obj)
 
 

@@ -296,9 +296,9 @@ for (int row = 0; row < M; row++)
 # The first of each is what `make test` tries: the judges' own rules are in tests/exercises.
 WRONG = {
     "00.1": {
-        "whole arrays": ({"out[i] = a[i] + b[i]": "out = a + b"}, "a kernel makes no arrays while it runs"),
+        "whole arrays": ({"out[i] = a[i] + b[i]": "out = a + b"}, "a kernel makes no lists and no arrays"),
         "a whole array in an element": ({"a[i] + b[i]": "a + b"}, "out[i] is one number"),
-        "it returns the sum": ({"out[i] = a": "return a"}, "Store the number in an array"),
+        "it returns the sum": ({"out[i] = a": "return a"}, "store the number in an array"),
         "no guard": ({"    if i < out.size:\n        out": "    out"}, "loads behind the end of a"),
         "a difference": ({"a[i] + b": "a[i] - b"}, "and the sum of a and b there is"),
     },

@@ -14,7 +14,7 @@ from helpers.clock import Comparison, Timing, contest, timing
 from helpers.clock.timing import LONG_ENOUGH, ROUNDS, ladder_kernels, numpy_matmul, usual_size
 from helpers.devices import Device
 from helpers.launch import Contestant
-from helpers.launch.contestant import Work
+from helpers.launch.kernel import Work
 from helpers.sandbox import progress
 
 

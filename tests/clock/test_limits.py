@@ -15,7 +15,7 @@ import pytest
 from helpers import devices, machine_limits
 from helpers.clock import Limits, scoreboards, timing
 from helpers.devices import Device
-from helpers.launch.opencl import context_and_queue
+from helpers.launch.on_opencl import context_and_queue
 from helpers.sandbox.child import child_environment
 from helpers.sandbox.oclgrind import oclgrind_environment
 

@@ -8,8 +8,8 @@ import pytest
 from helpers import measure, opencl_kernel
 from helpers.clock import Timing, timing
 from helpers.devices import Device
-from helpers.launch import Contestant, contestant
-from helpers.launch.contestant import Work
+from helpers.launch import Contestant, kernel
+from helpers.launch.kernel import Work
 from helpers.many import streamed
 
 UPLOAD, DOWNLOAD = 3.0, 2.0  # seconds that they take here
@@ -74,7 +74,7 @@ class StandInWork(Work):
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    for module in (timing, contestant):
+    for module in (timing, kernel):
         monkeypatch.setattr(module, "time", clock)
     return clock
 

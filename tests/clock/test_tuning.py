@@ -12,7 +12,7 @@ from helpers.clock import Comparison, Timing, tuning
 from helpers.clock.timing import ROUNDS
 from helpers.clock.tuning import search
 from helpers.launch import dialect
-from helpers.launch.resolve import Dialect
+from helpers.launch.dialects import Dialect
 
 DEFAULT = ladder.STEPS["tiled"].defaults_for(devices.opencl_device())
 

@@ -81,8 +81,6 @@ def test_what_is_no_shape_or_no_padding_is_refused_before_anything_runs():
         check_loads(cuda_kernel("tiled", TILE=4), 16, 0, 16)
     with pytest.raises(ValueError, match="pad=-1 is no number of words"):
         transposed("pass", -1)
-    with pytest.raises(ValueError, match="is not launched like tiled"):
-        judge_prefetching(cuda_kernel("naive"))
 
 
 def test_fours_are_asked_for_early_whatever_their_number():

@@ -25,8 +25,8 @@ def test_what_is_jitted_is_known_with_the_function_inside():
     assert not hooks.is_jitted(len) and not hooks.is_jitted("kernel")
     assert hooks.plain_function(kernel).__name__ == "kernel", "the function inside @cuda.jit is no longer its py_func"
     assert hooks.plain_function(len) is None
-    assert hooks.is_device_function(function), "device functions are no longer told from kernels"
-    assert not hooks.is_device_function(kernel) and not hooks.is_device_function(len)
+    assert hooks.jit_options(function)[0]["device"], "device functions are no longer told from kernels"
+    assert not hooks.jit_options(kernel)[0].get("device")
 
 
 COMPILED = """

@@ -10,8 +10,8 @@ import pytest
 
 from helpers import check, cuda_kernel, devices, opencl_kernel
 from helpers.launch import draw
-from helpers.launch.contestant import Work
-from helpers.launch.cuda import stream
+from helpers.launch.kernel import Work
+from helpers.launch.on_cuda import stream
 from helpers.launch.operands import GUARD
 from helpers.many import Plan, StreamedWork, plan, streamed
 from kernel_judge import wrong_elements

@@ -7,6 +7,7 @@ import sys
 from html import unescape
 
 import pytest
+from few import SMALL
 from matplotlib.text import Text
 
 from helpers import check, cuda_kernel, ladder, opencl_kernel, pictures, show, with_part
@@ -134,12 +135,12 @@ def test_both_dialects_give_the_same_picture():
 
 
 def test_a_kernel_for_cpus_has_pictures_too(drawn):
-    k = opencl_kernel("packed", **ladder.STEPS["packed"].small)
+    k = opencl_kernel("packed", **SMALL["packed"])
     # Its first block has four of the eight rows, which it copies, and goes over B's twelve columns for each of them.
     read = "32 elements of A, 32 reads and 96 elements of B, 96 reads; it stores 48"
     assert read in film(k, 8, 12, 8).text
     with pytest.raises(ValueError, match=r"naive .* has no tiles As and Bs to read from; take a step that"):
-        pictures.picture_share(opencl_kernel("naive", **ladder.STEPS["naive"].small), (0, 0))
+        pictures.picture_share(opencl_kernel("naive", **SMALL["naive"]), (0, 0))
     addresses = pictures.picture_addresses(k, 8, 16, 8).text
     assert addresses.count("1 sectors, 16 of 32 bytes used") == 3  # a vector of A, of B and of C
 

@@ -11,7 +11,6 @@ import pytest
 from helpers import check, cuda_kernel, devices, opencl_kernel
 from helpers.launch import draw
 from helpers.launch.kernel import Work
-from helpers.launch.on_cuda import stream
 from helpers.launch.operands import GUARD
 from helpers.many import Plan, StreamedWork, plan, streamed
 from kernel_judge import wrong_elements
@@ -67,20 +66,6 @@ def test_an_own_kernel_runs_in_blocks_only_once_it_is_checked():
     k = streamed(opencl_kernel(source, like="tiled", TILE=16), 2e6)
     with pytest.raises(Exception, match="has not passed a check"):
         k(*draw(40, 40, 40))
-
-
-def test_a_track_asks_cuda_on_a_stream_of_its_own_and_the_main_thread_on_the_default_one():
-    asked = []
-
-    def from_here():
-        asked.append(stream())
-
-    from_here()
-    for _ in range(2):
-        other = threading.Thread(target=from_here)
-        other.start()
-        other.join()
-    assert asked[0] == 0 and asked[1] and asked[2] and asked[1] is not asked[2]
 
 
 def test_the_two_tracks_have_threads_and_queues_of_their_own(monkeypatch):

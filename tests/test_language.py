@@ -231,9 +231,9 @@ def test_the_labels_of_a_picture_are_chinese_where_a_font_has_the_characters(mon
     figure, ax = bar_chart([(label("memory"), [(1, "red")], "")], label("{size} on {device}", size=1, device="A"))
     drawn = ax.get_yticklabels()[0].get_text(), figure.get_suptitle()
     assert drawn == (("内存", "1，A") if font else ("memory", "1 on A"))
-    units = listed([("memory", {}), ("losses", {})])
-    picture = Picture(figure, language.said("{title}; at work: {units}.", title="k", units=units))
-    assert picture.text == "k；各单元工作：内存；损失。"
+    units = listed([label("memory"), label("losses")])
+    picture = Picture(figure, label("{title}; at work: {units}.", title="k", units=units))
+    assert picture.text == ("k；各单元工作：内存；损失。" if font else "k; at work: memory; losses.")
     assert figure._suptitle.get_fontfamily() == (["sans-serif", "DejaVu Sans"] if font else ["sans-serif"])
 
 

@@ -8,24 +8,10 @@ from matplotlib.ticker import LogLocator
 
 from summa import INFINIBAND_NDR, Network, Run, predicted_seconds
 
-from ..arguments import sizes, some
+from ..arguments import sizes, some, whole
 from ..language import said
-from .drawing import (
-    A_COLOUR,
-    B_COLOUR,
-    C_COLOUR,
-    INK,
-    OURS,
-    UNITS,
-    Picture,
-    label,
-    listed,
-    look,
-    panel,
-    plain_ticks,
-    refuse_outside,
-    tint,
-)
+from .colours import A_COLOUR, B_COLOUR, C_COLOUR, INK, OURS, UNITS
+from .drawing import Picture, label, listed, look, panel, plain_ticks, tint
 from .films import Film
 
 FEW = 64  # elements a side, for pictures that draw each
@@ -49,7 +35,7 @@ def picture_ranks(run: Run) -> Picture:
     for ax, (title, colour) in zip(axes, matrices, strict=True):
         colours = {place: tint(colour, 0.2 + 0.5 * rank / len(ranks)) for place, rank in ranks.items()}
         panel(ax, p, q, colours, title, colour, ranks)
-    owned = [("rank {rank} block {place}", {"rank": rank, "place": place}) for place, rank in sorted(ranks.items())]
+    owned = [label("rank {rank} block {place}", rank=rank, place=place) for place, rank in sorted(ranks.items())]
     text = "A, B and C, each cut into {p} x {q} blocks, the same for all: {owns}."
     return Picture(figure, said(text, p=p, q=q, owns=listed(owned)))
 
@@ -86,7 +72,7 @@ def film_panels(run: Run, rank: int = 0) -> Film:
     Raises ValueError for a rank that was not there, and for matrices too large to draw each element.
     """
     (p, q), (M, N, K) = run.grid, run.size
-    refuse_outside("rank", rank, len(run.reports), "ranks of the run")
+    whole("rank", rank, 0, len(run.reports) - 1)
     if max(M, N, K) > FEW:
         raise ValueError(f"{M} x {K} times {K} x {N} is too large to draw each element; run it at {FEW} or less.")
     report = run.reports[rank]

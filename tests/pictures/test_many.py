@@ -39,7 +39,7 @@ def test_the_film_shows_the_panels_that_come_to_a_rank():
 
 
 def test_a_film_that_cannot_be_is_refused():
-    with pytest.raises(ValueError, match="rank=6 does not fit the 6 ranks of the run"):
+    with pytest.raises(ValueError, match="rank=6 does not do; give a whole number from 0 to 5"):
         film_panels(a_run(), rank=6)
     with pytest.raises(ValueError, match="is too large to draw each element"):
         film_panels(a_run(size=(6, 400, 5)))

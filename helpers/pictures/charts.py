@@ -77,11 +77,6 @@ def plain_name(t: Timing) -> str:
     return "NumPy" if t.step in ("numpy_matmul", "matmul") else t.label
 
 
-def by(three: Timing | Prediction | Scoreboard) -> str:
-    """The size of a product."""
-    return f"{three.M} x {three.N} x {three.K}"
-
-
 def spell_rate(gflops: float) -> str:
     """A rate with three digits, or as a whole number: a GPU's are tens of thousands."""
     return f"{gflops:.3g}" if gflops < 999.5 else f"{gflops:,.0f}"
@@ -89,11 +84,8 @@ def spell_rate(gflops: float) -> str:
 
 def spell(t: Timing, unit: str = "") -> str:
     """A rate, and where the repeats differ so much that it means little, how much."""
-    rate, spread = spell_rate(t.gflops) + unit, t.spread or 0
-    if spread <= UNSTEADY:
-        return rate
-    sentence = "{rate}, {spread}: a busy machine" if spread <= 2 else "{rate}, {spread}"
-    return label(sentence, rate=rate, spread=label(spell_spread(spread)))
+    rate = spell_rate(t.gflops) + unit
+    return f"{rate}, {label(spell_spread(t.spread))}" if (t.spread or 0) > UNSTEADY else rate
 
 
 @look
@@ -109,14 +101,15 @@ def ladder_chart(timings: Sequence[Timing], predictions: Sequence[Prediction] = 
         bars.append(f"{t.label} {spell(t, ' GFLOP/s')}")
     if timings:
         devices = ", ".join(dict.fromkeys(t.device for t in timings if t.dialect != "Python"))
-        lines.append(label("{size} on {device}", size=by(timings[0]), device=devices or label("the host")))
+        size = f"{timings[0].M} x {timings[0].N} x {timings[0].K}"
+        lines.append(label("{size} on {device}", size=size, device=devices or label("the host")))
     for p in predictions:
         name, unit = p.kernel.split()[0], label(p.limit)
         rows.append((name, [(p.gflops, "white")], label("{rate}, limit: {unit}", rate=f"{p.gflops:,.0f}", unit=unit)))
         values = {"name": name, "gpu": p.gpu, "rate": spell_rate(p.gflops), "unit": unit}
         bars.append(label("{name} on {gpu} {rate} GFLOP/s predicted, by {unit}", **values))
     for p in {p.gpu: p for p in predictions}.values():
-        lines.append(label("{size} on {device}, predicted (hollow)", size=by(p), device=p.gpu))
+        lines.append(label("{size} on {device}, predicted (hollow)", size=f"{p.M} x {p.N} x {p.K}", device=p.gpu))
     figure, ax = bar_chart(rows, "\n".join(lines))
     hollow(ax.patches[len(timings) :], predictions)
     rates = [one.gflops for one in (*timings, *predictions)]
@@ -167,7 +160,8 @@ def scoreboard_chart(board: Scoreboard, recorded: str = "") -> Picture:
             library = f"{board.times(i, j)[0]:.2f} x {plain_name(board.timings[j]).partition(' (')[0]}"
             words = label("{words}, {library}", words=words, library=library)
         rows.append((plain_name(t), [(t.gflops, OURS[t.dialect] if ours else PEER)], words))
-    title = label("{size} on {device}, {source}", size=by(board), device=board.device, source=when(recorded))
+    size = f"{board.M} x {board.N} x {board.K}"
+    title = label("{size} on {device}, {source}", size=size, device=board.device, source=when(recorded))
     bars = listed(f"{name} {words}" for name, _, words in rows)
     peak, fastest = board.peak / 1e9, max(t.gflops for t in board.timings)
     if fastest > 0.3 * peak:
@@ -210,7 +204,7 @@ def picture_units(prediction: Prediction, upto: str | None = None) -> Picture:
     if drawn == every:
         title = "{kernel}, {size} on {gpu}: {rate} GFLOP/s, predicted"
     rate = f"{2 * p.M * p.N * p.K / seconds / 1e9:,.0f}"
-    title = label(title, kernel=p.kernel.split()[0], size=by(p), gpu=p.gpu, rate=rate)
+    title = label(title, kernel=p.kernel.split()[0], size=f"{p.M} x {p.N} x {p.K}", gpu=p.gpu, rate=rate)
     figure, ax = bar_chart(rows, title)
     unit = "milliseconds at work; pale grey: losses; black: waiting" if on_top else "milliseconds at work"
     ax.set(xlim=(0, 1600 * seconds), xlabel=label(unit))
@@ -220,28 +214,23 @@ def picture_units(prediction: Prediction, upto: str | None = None) -> Picture:
 @look
 def picture_occupancy(report: CompilerReport) -> Picture:
     """How the blocks of a kernel fill one multiprocessor: a bar for each resource, a box for each block that fits."""
-    o, rows, used = report.occupancy, [], []
+    o, gpus, rows, used = report.occupancy, label(report.occupancy.gpus), [], []
     for what, (needed, has) in o.needs.items():
         colour = INK if what in o.limits else GRID
         parts = [(needed / has, colour)] * o.blocks + [(1 - o.blocks * needed / has, PAPER)]
         rows.append((label(what), parts, label("{used} of {all}", used=f"{o.blocks * needed:,}", all=f"{has:,}")))
         used.append(label("{what} {used} of {all}", what=label(what), used=o.blocks * needed, all=has))
-    values = {"gpus": label(o.gpus), "name": report.kernel.split(" ")[0]}
-    figure, ax = bar_chart(rows, label("One multiprocessor of {gpus}, filled with blocks of {name}", **values))
+    name = report.kernel.split(" ")[0]
+    figure, ax = bar_chart(
+        rows, label("One multiprocessor of {gpus}, filled with blocks of {name}", gpus=gpus, name=name)
+    )
     for tick, what in zip(ax.get_yticklabels(), o.needs, strict=True):
         tick.set_fontweight("bold" if what in o.limits else "normal")
-    ax.set_xlim(0, 1)
-    ax.xaxis.set_visible(False)
+    ax.set(xlim=(0, 1), xticks=[])
     ax.spines["bottom"].set_visible(False)
     ax.tick_params(length=0)
     blocks = label("1 block at a time" if o.blocks == 1 else "{blocks} blocks at a time", blocks=o.blocks)
-    values = {
-        "gpus": label(o.gpus),
-        "blocks": blocks,
-        "warps": o.warps,
-        "most": o.most_warps,
-        "share": f"{o.share:.0%}",
-    }
+    values = {"gpus": gpus, "blocks": blocks, "warps": o.warps, "most": o.most_warps, "share": f"{o.share:.0%}"}
     limits = listed(map(label, o.limits), " and ")
     return Picture(figure, label(OCCUPANCY, **values, limits=limits, used=listed(used)))
 

@@ -10,7 +10,7 @@ from ..arguments import whole
 from ..ladder import ceil_div
 from ..language import wrapped
 from .colours import A_COLOUR, INK, MATRICES
-from .drawing import HIGH, SIDE, Picture, draw_product, label, look, outline, panel, tint
+from .drawing import HIGH, Picture, draw_product, label, look, outline, panel, tint
 
 FEW = 4  # elements of a side of each small matrix of picture_rungs
 ALL = range(FEW)
@@ -57,11 +57,9 @@ def picture_program(
     What of a tile lies outside its matrix is masked: it bears a 0 in A and B, and a – in C.
     Raises ValueError for a program or a round that there is none of.
     """
-    for name, value in (("BM", BM), ("BN", BN), ("BK", BK)):
-        whole(name, value, 1, SIDE)
     down, across, rounds = ceil_div(M, BM), ceil_div(N, BN), ceil_div(K, BK)
-    for name, value, count in (("x", x, across), ("y", y, down), ("round", round, rounds)):
-        whole(name, value, 0, count - 1)
+    for name, value, most in (("x", x, across - 1), ("y", y, down - 1), ("round", round, rounds - 1)):
+        whole(name, value, 0, most)
     tiles = {  # rows and columns of the matrix, and of its tile; the tile's place
         "A": (M, K, BM, BK, y, round),
         "B": (K, N, BK, BN, round, x),

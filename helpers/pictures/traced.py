@@ -140,13 +140,13 @@ def picture_stages(k: Kernel, thread: tuple[int, int] = (1, 1)) -> Picture:
         ("Bs", (depth, columns), tile * depth, x * columns),
     ):
         needed = {(r, c): (name[0], row + r, col + c) for r, c in np.ndindex(sides)}
-        holds = {cell: number for cell, (_, number) in stored[name].items()}
+        holds = {cell: origin for cell, (_, origin) in stored[name].items()}
         wrong = [cell for cell in needed if holds.get(cell) != needed[cell]]
         colours[name] = dict.fromkeys(read[name], MATRICES[name[0]]) | dict.fromkeys(wrong, FAULT)
         if wrong:
             cell = min(own[name] & {*wrong} or wrong)
-            number_there = ELEMENT.format(*holds[cell]) if holds.get(cell) else label("no number of A or B")
-            values = {"cell": ELEMENT.format(name, *cell), "holds": number_there, "name": name, "count": len(wrong)}
+            origin = ELEMENT.format(*holds[cell]) if holds.get(cell) else label("no number of A or B")
+            values = {"cell": ELEMENT.format(name, *cell), "holds": origin, "name": name, "count": len(wrong)}
             faults.append(label(STAGED_WRONG, all=len(needed), needed=ELEMENT.format(*needed[cell]), **values))
     when = "k0 = {depth}; in each cell: y,x of who wrote it", {"depth": depth}
     figure, axes = draw_tiles(k, thread, when, colours, labels, "\n".join(wrapped(fault, 60) for fault in faults))
@@ -238,8 +238,8 @@ def picture_order(k: Kernel, M: int, N: int, K: int, after: Kernel | None = None
     """The order in which the first thread asks for tiles, stores and reads them, and meets barriers.
 
     Where a thread stores what it asks for with no other read between, it has to wait; how long, no run without a GPU
-    can tell, so each wait is drawn equally wide. `after`: another kernel, drawn below to the same scale. Raises
-    ValueError for a kernel whose first thread reads nothing.
+    can tell, so each wait is drawn equally wide. `after`: the kernel once it is changed, drawn below to the same scale.
+    Raises ValueError for a kernel whose first thread reads nothing.
     """
     kernels = (k,) if after is None else (k, after)
     figure = Figure(figsize=(8.6, 2.5 * len(kernels)))
@@ -249,14 +249,14 @@ def picture_order(k: Kernel, M: int, N: int, K: int, after: Kernel | None = None
         ax = figure.add_axes((0.2, bottom, 0.79, 0.78 / len(kernels)))
         x, barriers, meanwhile = draw_order(ax, one, M, N, K)
         wide = max(wide, x)
-        other, values = n == 0 or one.step != k.step, {"kernel": one.step, "K": K}
-        what = "thread 0 of {kernel}" if other else "the same, changed", values
+        values = {"kernel": one.step, "K": K}
+        what = "thread 0 of {kernel}" if n == 0 else "the same, changed", values
         title = label("{what}, from left to right; dashed: a barrier ({barriers})", what=what, barriers=barriers)
         figure.text(0.02, bottom + 0.86 / len(kernels), title)
         least = ("{reads} reads of a tile", {"reads": max(meanwhile)}) if any(meanwhile) else ("nothing", {})
         waits = meanwhile.count(0)
         times = ("{count} time" if waits == 1 else "{count} times", {"count": waits})
-        who = "Thread 0 of {kernel}, K = {K}" if other else "Changed", values
+        who = "Thread 0 of {kernel}, K = {K}" if n == 0 else "Changed", values
         texts.append(label(ORDER, who=who, barriers=barriers, least=least, times=times))
     for ax in figure.axes:
         ax.set(xlim=(0, wide), ylim=(3, 0))

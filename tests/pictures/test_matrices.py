@@ -273,8 +273,7 @@ def test_two_orders_have_one_scale(drawn):
     tiled, four = kernel("tiled", TILE=4), kernel("vectorized", **FOURS)
     picture = pictures.picture_order(tiled, 4, 4, 12, after=four)
     assert len(drawn[0].axes) == 2 and len({ax.get_xlim() for ax in drawn[0].axes}) == 1
-    assert "Thread 0 of tiled, K = 12" in picture.text and "Thread 0 of vectorized, K = 12" in picture.text
-    assert "Changed: 5 barriers" in pictures.picture_order(tiled, 4, 4, 12, after=tiled).text
+    assert "Thread 0 of tiled, K = 12" in picture.text and "Changed: 3 barriers" in picture.text
 
 
 def test_a_barrier_before_the_first_access_is_not_between_two(drawn):

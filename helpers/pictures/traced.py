@@ -106,16 +106,16 @@ def picture_share(k: Kernel, thread: tuple[int, int] = (1, 1), step: int = 2) ->
     `thread`: (x, y) in the first block. Raises ValueError for a thread or step that there is none of, and for a kernel
     that has no tiles As and Bs.
     """
-    read, stored, number = tiles_of(k, thread)
+    read, _, own = tiles_of(k, thread)
     whole("step", step, 0, ladder.STEPS[k.step].tile(k.parameters)[2] - 1)
     As = {cell: times for cell, times in read["As"].items() if cell[1] == step}
     Bs = {cell: times for cell, times in read["Bs"].items() if cell[0] == step}
-    C = [cell for cell, (writer, _) in stored["C"].items() if writer == number]
-    colours = {name: dict.fromkeys(own, MATRICES[name[0]]) for name, own in zip(TILES, (As, Bs, C), strict=True)}
-    figure, _ = draw_tiles(k, thread, ("at step k = {step}", {"step": step}), colours)
-    As, Bs = sum(As.values()), sum(Bs.values())
-    values = {"As": As, "Bs": Bs, "reads": As + Bs, "products": len(C)}
-    return Picture(figure, label(SHARE, owner=owner(k, thread, len(C)), **values))
+    colours = [dict.fromkeys(drawn, ink) for drawn, ink in zip((As, Bs, own["C"]), MATRICES.values(), strict=True)]
+    figure = Figure()
+    draw_tiles(figure, k, thread, label("at step k = {step}", step=step), colours)
+    As, Bs, products = sum(As.values()), sum(Bs.values()), len(own["C"])
+    values = {"As": As, "Bs": Bs, "reads": As + Bs, "products": products}
+    return Picture(figure, label(SHARE, owner=owner(k, thread, products), **values))
 
 
 @look
@@ -129,12 +129,8 @@ def picture_stages(k: Kernel, thread: tuple[int, int] = (1, 1)) -> Picture:
     """
     rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
     y, x, tile = at = 2, 3, 1
-    read, stored, number = tiles_of(k, thread, at)
-    own, labels = {}, {}
-    for name, by in stored.items():
-        own[name] = {cell for cell, (writer, _) in by.items() if writer == number}
-        labels[name] = {cell: "{},{}".format(*divmod(writer, k.block[0])) for cell, (writer, _) in by.items()}
-    colours, faults = {"C": dict.fromkeys(own["C"], C_COLOUR)}, []
+    read, stored, own = tiles_of(k, thread, at)
+    colours, faults = [], []
     for name, sides, row, col in (
         ("As", (rows, depth), y * rows, tile * depth),
         ("Bs", (depth, columns), tile * depth, x * columns),
@@ -142,25 +138,30 @@ def picture_stages(k: Kernel, thread: tuple[int, int] = (1, 1)) -> Picture:
         needed = {(r, c): (name[0], row + r, col + c) for r, c in np.ndindex(sides)}
         holds = {cell: origin for cell, (_, origin) in stored[name].items()}
         wrong = [cell for cell in needed if holds.get(cell) != needed[cell]]
-        colours[name] = dict.fromkeys(read[name], MATRICES[name[0]]) | dict.fromkeys(wrong, FAULT)
+        colours.append(dict.fromkeys(read[name], MATRICES[name[0]]) | dict.fromkeys(wrong, FAULT))
         if wrong:
             cell = min(own[name] & {*wrong} or wrong)
             origin = ELEMENT.format(*holds[cell]) if holds.get(cell) else label("no number of A or B")
             values = {"cell": ELEMENT.format(name, *cell), "holds": origin, "name": name, "count": len(wrong)}
             faults.append(label(STAGED_WRONG, all=len(needed), needed=ELEMENT.format(*needed[cell]), **values))
-    when = "k0 = {depth}; in each cell: y,x of who wrote it", {"depth": depth}
-    figure, axes = draw_tiles(k, thread, when, colours, labels, "\n".join(wrapped(fault, 60) for fault in faults))
-    for name in ("As", "Bs"):
+    colours.append(dict.fromkeys(own["C"], C_COLOUR))
+    writers = [{cell: divmod(writer, k.block[0]) for cell, (writer, _) in stored[name].items()} for name in TILES]
+    labels = [{cell: f"{y},{x}" for cell, (y, x) in by.items()} for by in writers]
+    when = label("k0 = {depth}; in each cell: y,x of who wrote it", depth=depth)
+    below = "\n".join(wrapped(fault, 60) for fault in faults)
+    figure = Figure()
+    axes = draw_tiles(figure, k, thread, when, colours, labels, below)
+    for name, ax in zip(("As", "Bs"), axes, strict=False):
         for cell in own[name]:
-            outline(axes[name], *cell)
+            outline(ax, *cell)
     values = {"As": len(own["As"]), "Bs": len(own["Bs"]), "read_As": len(read["As"]), "read_Bs": len(read["Bs"])}
     text = label(STAGES, owner=owner(k, thread, len(own["C"])), **values)
     return Picture(figure, " ".join([text, *faults] if faults else [text, label(STAGED_RIGHT)]))
 
 
 def tiles_of(k, thread, at=(0, 0, 0)):
-    """How often `thread` reads each cell of As and Bs, {array: {cell: who stored there, and what}} of a tile along K,
-    and the thread's number; from a traced run.
+    """Of a tile along K: {array: {cell: how often `thread` reads it}}, {array: {cell: who stored there, and what}}, and
+    {array: the cells that the thread stored}.
 
     `at`: the block's y and x, and the tile's number, after which the run has one more.
     """
@@ -184,7 +185,8 @@ def tiles_of(k, thread, at=(0, 0, 0)):
     if run.shapes["As"] != (rows, depth) and {row for row, _ in read["As"]} != rows_owned:  # transposed: as it is in A
         read["As"] = {cell[::-1]: times for cell, times in read["As"].items()}
         stored["As"] = {cell[::-1]: store for cell, store in stored["As"].items()}
-    return {name: {cell: n // tiles for cell, n in by.items()} for name, by in read.items()}, stored, number
+    own = {name: {cell for cell, (writer, _) in by.items() if writer == number} for name, by in stored.items()}
+    return {name: {cell: n // tiles for cell, n in by.items()} for name, by in read.items()}, stored, own
 
 
 def stores_of(accesses, shapes):
@@ -206,23 +208,18 @@ def stores_of(accesses, shapes):
     return stores
 
 
-def draw_tiles(k, thread, when, colours, labels=None, faults=""):
-    """As and Bs above and beside their tile of C, {name: {cell: colour}}. Returns the figure and the axes by name.
-
-    `faults`: lines below the tiles.
-    """
+def draw_tiles(figure, k, thread, when, colours, labels=None, faults=""):
+    """Draw As and Bs above and beside their tile of C, each {cell: colour}, and lines below; returns the three axes."""
     rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
     scale = 0.44 if labels else min(0.36, (HIGH - 1.9) / (rows + depth))  # inches a cell
     below = 0.2 * len(faults.splitlines())
     high = scale * (rows + depth) + 1.9 + below
-    figure = Figure(figsize=(scale * (columns + depth) + 2.2, high))
+    figure.set_size_inches(scale * (columns + depth) + 2.2, high)
     figure.text(0.03, 1 - 0.22 / high, label("thread x = {x}, y = {y}, {when}", x=thread[0], y=thread[1], when=when))
     figure.text(0.03, 0.1 / high, faults, fontsize=11, color=FAULT, va="bottom")
-    by_name = [[each[name] for name in TILES] for each in (colours, labels or dict.fromkeys(TILES))]
     room = dict(top=1 - 0.5 / high, bottom=0.03 + below / high)
     titles = "As", "Bs", label("this block's tile of C")
-    axes = draw_product(figure, (rows, columns, depth), by_name[0], titles, by_name[1], **room)
-    return figure, dict(zip(TILES, axes, strict=True))
+    return draw_product(figure, (rows, columns, depth), colours, titles, labels or [{}] * 3, **room)
 
 
 def owner(k, thread, products):

@@ -343,8 +343,6 @@ def test_on_a_phone_folded_code_keeps_its_shape_and_a_chart_its_size(look):
         ("", "waiting for each other", "04 · Stage tiles in shared memory > Waiting for each other", "waiting-for"),
         ("", "bench", "Reference > bench", "bench"),
         ("zh_CN/", "线程束", "术语表", "term-"),
-        ("zh_CN/", "编译器报告", "07 · 读编译器报告", ""),
-        ("zh_CN/", "check", "helpers.check", "helpers.check"),
     ],
 )
 def test_the_search_puts_first_what_is_asked_for(look, folder, asked, first, anchor):

@@ -10,7 +10,8 @@ from summa import INFINIBAND_NDR, Network, Run, predicted_seconds
 
 from ..arguments import sizes
 from ..language import said
-from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, INK, Picture, label, listed, look, panel, plain_ticks, tint
+from .colours import A_COLOUR, B_COLOUR, C_COLOUR, INK
+from .drawing import Picture, label, listed, look, panel, plain_ticks, tint
 from .films import Film
 
 SECONDS = (
@@ -30,7 +31,7 @@ def picture_ranks(run: Run) -> Picture:
     ranks = {tuple(report["place"]): rank for rank, report in enumerate(run.reports)}
     titles = f"A, {M} x {K}", f"B, {K} x {N}", f"C, {M} x {N}"
     figure, _ = three_matrices(p, q, titles, ranks, [0.2 + 0.5 * rank / len(ranks) for rank in range(len(ranks))])
-    owned = [("rank {rank} block {place}", {"rank": rank, "place": place}) for place, rank in sorted(ranks.items())]
+    owned = [label("rank {rank} block {place}", rank=rank, place=place) for place, rank in sorted(ranks.items())]
     text = "A, B and C, each cut into {p} x {q} blocks, the same for all: {owns}."
     return Picture(figure, said(text, p=p, q=q, owns=listed(owned)))
 

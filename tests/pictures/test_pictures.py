@@ -131,7 +131,7 @@ def test_the_pictured_sectors_are_the_exercises(drawn):
 def test_both_dialects_give_the_same_picture():
     """So do all that are drawn from a trace, since that is the same in both."""
     one, other = (made("owners", build)[0] for build in (cuda_kernel, opencl_kernel))
-    assert one.png == other.png and one.text == other.text
+    assert one.encoded() == other.encoded() and one.text == other.text
 
 
 def test_a_kernel_for_cpus_has_pictures_too(drawn):

@@ -202,7 +202,7 @@ def test_the_film_moves_by_the_arrow_keys(look):
     assert film.locator("label").inner_text().startswith("step 4 of 8")
 
 
-@pytest.mark.parametrize("name, tables", [("00_start_here", []), ("01_baseline", ["n =  128"])])
+@pytest.mark.parametrize("name, tables", [("00_start_here", []), ("01_baseline", ["n =  128", "the bound"])])
 def test_a_verdict_is_folded_and_a_table_is_not(look, name, tables):
     shown = look(f"{name}.html", 375).locator("article .cell_output div.output.stream pre.table").all_text_contents()
     assert [text[: len(begin)] for text, begin in zip(shown, tables, strict=True)] == tables

@@ -466,9 +466,9 @@ WRONG = {
         "in double precision": ({"k1 - at_A]": "k1 - at_A].astype(float)",
             "me.C += panel_A": "me.C += np.float32(panel_A)"}, "got 48 bytes along its row, not 24"),
         "no owner's beginning": ({"k0 - at_A : k1 - at_A": "k0:k1", "k0 - at_B : k1 - at_B": "k0:k1"},
-            "rank (0, 0) got 0 bytes along its row"),
+            "rank (1, 1) got 0 bytes along its row"),
         "the groups exchanged": ({"me.row": "me.line", "me.column": "me.row", "me.line": "me.column"},
-            "is the owner, and passes no array"),
+            "rank (0, 0) got 36 bytes along its row"),
     },
     "15.2": {
         "a flat block": ({"BM=2048, BK=8192": "BM=512, BK=32768"}, "numbers cross, at most"),

@@ -51,6 +51,7 @@ def test_no_function_hides_the_module_it_comes_from():
 # Where text becomes code, or bytes become objects: never those of a file that somebody else wrote. (`child.py` reads
 # what a kernel's own child has written; the other two pass a launch to a child, and its answer back, through pipes.)
 RUNS = {
+    "ladder.py": ["eval"],  # the formulas of its steps
     "launch/cuda_source.py": ["exec"],
     "in_child.py": ["pickle.load"],
     "native_child.py": ["pickle.load"],

@@ -17,7 +17,7 @@ os.environ["LC_MESSAGES"] = "C"  # doctor speaks English here, whatever its user
 
 from helpers import devices, needs
 from helpers.checking import run_check
-from helpers.clock import limits, timing
+from helpers.clock import timing
 
 CLOCK = Path(__file__).parent / "tests" / "clock"
 
@@ -25,9 +25,8 @@ BRIEF = dict.fromkeys(("IDLE_SECONDS", "LONG_ENOUGH", "WARM_SECONDS"), 0.01)
 BRIEF_IN_A_PAGE = f"""
 def make_brief():
     import sys
-    for name in ("helpers.clock.timing", "helpers.clock.limits"):
-        if name in sys.modules:
-            vars(sys.modules[name]).update({BRIEF})
+    if "helpers.clock.timing" in sys.modules:
+        vars(sys.modules["helpers.clock.timing"]).update({BRIEF})
 make_brief()
 """
 
@@ -36,9 +35,8 @@ make_brief()
 def brief_clock(request, monkeypatch):
     """What is no test of the clock measures for a moment only."""
     if CLOCK not in request.path.parents:
-        for module in (timing, limits):
-            for name, seconds in BRIEF.items():
-                monkeypatch.setattr(module, name, seconds)
+        for name, seconds in BRIEF.items():
+            monkeypatch.setattr(timing, name, seconds)
 
 
 @pytest.fixture(autouse=True)

@@ -7,40 +7,51 @@ Notebooks import from here by name, and what is special to one page from the roo
     from helpers.pictures import ladder_chart
 """
 
-from .which_python import refuse_another
-
-refuse_another()
-
 import sys
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
-from . import stopping
-from .stored import Stored
+if not (find_spec("tomllib") and find_spec("platformdirs")):  # the first is Python's own, since 3.11
+    where = "Take .venv/bin/python in the course's folder; `make lab` makes it."
+    raise ImportError(f"This Python, {sys.executable}, lacks what the course needs. {where}")
 
-stopping.answer_in_one_line(Stored)  # before what takes a while to load, when Ctrl-C is as likely as later
-
-import lazy_loader
-
-from . import devices, terminal
+from . import devices, drivers, terminal
 from .doctor import doctor as doctor
-
-
-def draw_verdicts(shell):
-    """Have the shell of a notebook draw what a verdict found, below its text: a judge draws nothing."""
-
-    def shown(report):
-        from .pictures.verdicts import show_verdict
-
-        show_verdict(report)
-
-    shell.display_formatter.ipython_display_formatter.for_type_by_name("kernel_judge.report", "Report", shown)
-
 
 devices.find_home()  # before anything is loaded
 devices.prepare_numba()  # before anything loads Numba
-devices.find_opencl_drivers()  # before anything loads pyopencl
+drivers.show_drivers()  # before anything lists OpenCL's
 terminal.print_in_utf8()
-if "IPython" in sys.modules and hasattr(sys.modules["IPython"].get_ipython(), "kernel"):
-    draw_verdicts(sys.modules["IPython"].get_ipython())
+if terminal.in_a_notebook():
+    from . import notebook
 
-# Loaded when first asked for, since Numba alone takes longer than all of this course.
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+    notebook.prepare(sys.modules["IPython"].get_ipython())
+
+# What pages share, by room. Each is loaded when first asked for, since Numba alone takes longer than all of this.
+SHARED = {
+    "checking": ["check"],
+    "clock": ["compare", "machine_limits", "measure", "measure_ladder", "tune"],
+    "exercises": ["ask", "check_loads", "judge_wishes", "with_part"],
+    "instruments": ["bank_conflicts", "coalescing", "compiler_report", "predicted_traffic", "traffic"],
+    "language": ["set_language"],
+    "launch": ["cuda_kernel", "opencl_kernel"],
+    "pictures": ["show", "show_changes"],
+}
+__all__ = ["doctor", *(name for names in SHARED.values() for name in names)]
+
+if TYPE_CHECKING:  # editors and mypy read this
+    from .checking import check
+    from .clock import compare, machine_limits, measure, measure_ladder, tune
+    from .exercises import ask, check_loads, judge_wishes, with_part
+    from .instruments import bank_conflicts, coalescing, compiler_report, predicted_traffic, traffic
+    from .language import set_language
+    from .launch import cuda_kernel, opencl_kernel
+    from .pictures import show, show_changes
+else:
+
+    def __getattr__(name):
+        for room, names in SHARED.items():
+            if name in names:
+                return getattr(import_module(f"{__name__}.{room}"), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,197 +1,116 @@
 """Matrix multiplication kernels, step by step, in CUDA and OpenCL: the course's commands."""
 
 import argparse
-import functools
 import json
-import re
 import sys
-import warnings
-from collections.abc import Callable
-from pathlib import Path
 
-from . import devices, files, stopping
-from .devices import DeviceError
+from . import files
+from .devices import DeviceError, version
 from .doctor import diagnosis, missing, shown
 from .errors import KernelError
 from .language import of_the_user, set_language
-from .names import named, unknown
-
-# By a command that was interrupted.
-LEFT = {"record": "Each size that was measured is in the file; the same command leaves it out today."}
-DIALECTS = ("CUDA", "OpenCL")  # without `launch`, which needs Numba
 
 
-class Command(argparse.ArgumentParser):
-    """What may be written behind a command, `words`; its function says what it is for."""
-
-    def __init__(self, do: Callable, words: list[str]):
-        super().__init__(prog=f"python -m helpers {do.__name__}", description=do.__doc__)
-        self.words = words
-
-    def given(self) -> argparse.Namespace:
-        """The arguments that were written. Raises ValueError, with the nearest, for an option that there is not."""
-        arguments, rest = self.parse_known_args(self.words)
-        if rest:
-            raise unknown(rest[0].partition("=")[0], re.findall(r"--\w+", self.format_usage()), "option")
-        return arguments
-
-
-def take_steps(command: Command, name: str) -> None:
-    """Let the command take names of steps. Where NumPy is missing `doctor` must run all the same."""
-    from . import ladder
-
-    command.add_argument(name, nargs="+", metavar="STEP", help=f"of: {', '.join(ladder.STEPS)}")
-
-
-def doctor(command: Command) -> int:
+def doctor(options: argparse.Namespace) -> int:
     """Say what this machine has, what is used, and what would add the rest; exit status 0 if it is ready."""
-    command.given()
     set_language(of_the_user())
     rows = diagnosis()
     print(shown(rows))
     return 1 if missing(rows) else 0
 
 
-def bench(command: Command) -> None:
+def bench(options: argparse.Namespace) -> None:
     """Time the ladder beside NumPy, as a table."""
-    from . import ladder
-    from .arguments import MOST_ROUNDS, sizes, whole
+    from .arguments import sizes
     from .launch.operands import refuse_beyond_host
 
-    command.add_argument("--dialect", help=f"{' or '.join(DIALECTS)}; by default both")
-    take_steps(command, "--steps")
-    shape = command.add_mutually_exclusive_group()
-    shape.add_argument("--size", type=int, default=1024, help="M = N = K (1024)")
-    shape.add_argument("--shape", type=int, nargs=3, metavar=("M", "N", "K"))
-    command.add_argument("--peers", action="store_true", help="beside PyTorch and CuPy's cuBLAS, if installed")
-    command.add_argument("--rounds", type=int, help="in turns, so many times (1; 3 with --peers or --save)")
-    command.add_argument("--json", metavar="FILE", help="write the rows there")
-    command.add_argument(
-        "--save", metavar="FOLDER", nargs="?", const="", help="add them to this machine's file (in results)"
-    )
-    given = command.given()
-    size = sizes(given.shape or given.size)
-    refuse_beyond_host(*size)
-    dialect = given.dialect and named(given.dialect, DIALECTS, "dialect")
-    steps = given.steps and [ladder.step(name, dialect).name for name in given.steps]
-    saved = given.save is not None
-    rounds = given.rounds
-    if rounds is None:
-        rounds = 3 if given.peers or saved else 1
-    whole("rounds", rounds, 1, MOST_ROUNDS)
-    # Both are tried before the work, so that a wrong path costs nothing, and written after it, each as a whole.
-    if given.json:
-        files.try_writing(given.json)
-    if given.save:
-        files.try_writing(Path(given.save, "any"), make_folder=True)
-    from . import clock
-    from .clock.contests import numpy_matmul
-    from .clock.results import RESULTS, prepare
+    refuse_beyond_host(*sizes(options.size))
+    if options.json:  # so that a wrong path costs nothing
+        files.try_writing(options.json)
+    from .clock import scoreboard
 
-    place = given.save or RESULTS
-    if saved:
-        prepare(place)
-
-    def each(k):
-        name = "NumPy" if k.name == numpy_matmul.__name__ else k
-        print(f"timing {name}", file=sys.stderr, flush=True)
-
-    print("building and checking each kernel", file=sys.stderr, flush=True)
-    board = clock.scoreboard(size, dialect and [dialect], steps, given.peers, rounds, each=each)
+    print("building, checking and timing each kernel", file=sys.stderr, flush=True)
+    dialects, rounds = options.dialect and [options.dialect], 3 if options.peers else 1
+    board = scoreboard(options.size, dialects, options.steps, options.peers, rounds)
     print(board)
-    if given.json:
+    if options.json:
         rows = [vars(t) | {"gflops": t.gflops} for t in board.timings]
-        files.replace_text(given.json, json.dumps(rows, indent=1) + "\n")
-    if saved:
-        print("saved:", clock.write_results([board], place).resolve())
+        files.replace_text(options.json, json.dumps(rows, indent=1) + "\n")
 
 
-def record(command: Command) -> None:
-    """Check, tune and measure this machine, and write its file."""
-    command.add_argument("folder", help="where to write it; interrupted, the same command goes on where it stopped")
-    place = command.given().folder
-    files.try_writing(Path(place, "any"), make_folder=True)
+def record(options: argparse.Namespace) -> None:
+    """Measure this machine, and write its file."""
     from . import clock
 
-    clock.record(place, say=functools.partial(print, flush=True))
+    print("saved:", clock.record(options.folder).resolve())
 
 
-def predict(command: Command) -> None:
+def predict(options: argparse.Namespace) -> None:
     """Say how fast the CUDA ladder is on a GPU that need not be there."""
     import gpu_model
 
-    from . import instruments, ladder
-    from .arguments import sizes
+    from .instruments import predicted_ladder
 
-    command.add_argument("--gpu", help=f"one of: {', '.join(gpu_model.GPUS)} (A100)")
-    command.add_argument("--sms", type=int, help="as many multiprocessors, on a GPU of your own that is like that one")
-    command.add_argument("--clock", type=float, help="its cycles a second, such as 2.45e9")
-    command.add_argument("--memory", dest="bytes_per_s", type=float, help="bytes a second of its memory, such as 504e9")
-    command.add_argument("--size", type=int, default=4096, help="M = N = K (4096)")
-    take_steps(command, "--steps")
-    given = command.given()
-    gpu = given.gpu and gpu_model.gpu(given.gpu).name
-    own = {name: value for name in ("sms", "clock", "bytes_per_s") if (value := getattr(given, name)) is not None}
-    own = gpu_model.gpu(gpu or "A100", **own) if own else None
-    size, *_ = sizes(given.size)
-    steps = given.steps and [ladder.step(name, "CUDA").name for name in given.steps]
-    predictions = instruments.predicted_ladder(own or gpu or "A100", size, steps)
-    print(f"{size} x {size} x {size} on {predictions[0].gpu}, predicted")
+    own = {"sms": options.sms, "clock": options.clock, "bytes_per_s": options.memory}
+    gpu = gpu_model.gpu(options.gpu, **{name: value for name, value in own.items() if value is not None})
+    print(f"4096 x 4096 x 4096 on {gpu.name}, predicted")
     print(f"  {'step':12} {'GFLOP/s':>8} {'ms':>10}  limited by")
-    for p in predictions:
+    for p in predicted_ladder(gpu):
         print(f"  {p.kernel.split()[0]:12} {p.gflops:8,.0f} {1e3 * p.seconds:10.3f}  {p.limit}")
 
 
-def progress(command: Command) -> None:
+def progress(options: argparse.Namespace) -> None:
     """Say which exercises are done, by the verdicts in a folder of students' notebooks; nothing in them runs."""
-    command.add_argument("folder", help="a folder for each student in it; or the notebooks of one")
-    command.add_argument("--csv", metavar="FILE", help="write a row for each exercise there")
-    given = command.given()
-    if given.csv:
-        files.try_writing(given.csv)
     from . import classroom
 
-    found = classroom.progress(given.folder)
+    found = classroom.progress(options.folder)
     print(found)
-    if given.csv:
-        files.replace_text(given.csv, found.csv())
+    if options.csv:
+        files.replace_text(options.csv, found.csv())
 
 
 COMMANDS = {do.__name__: do for do in (doctor, bench, record, predict, progress)}
 
 
-def greet() -> None:
-    """Say what there is, with a sentence for each command."""
-    print(__doc__, *(f"  {name:10}{do.__doc__}" for name, do in COMMANDS.items()), sep="\n")
-    print("python -m helpers COMMAND --help: what may be written behind it. --version: which version this is.")
+def parser() -> argparse.ArgumentParser:
+    """What may be written behind python -m helpers."""
+    course = argparse.ArgumentParser(prog="python -m helpers", description=__doc__)
+    course.add_argument("--version", action="version", version=f"matmul-ladder {version('matmul-ladder')}")
+    commands = course.add_subparsers(metavar="COMMAND", title="commands")
+    of = {name: commands.add_parser(name, help=do.__doc__, description=do.__doc__) for name, do in COMMANDS.items()}
+    for name, do in COMMANDS.items():
+        of[name].set_defaults(do=do)
+    of["bench"].add_argument("--steps", nargs="+", metavar="STEP", help="of the ladder, such as tiled; by default all")
+    of["bench"].add_argument("--dialect", help="CUDA or OpenCL; by default both")
+    of["bench"].add_argument("--size", type=int, default=1024, help="M = N = K (1024)")
+    of["bench"].add_argument("--peers", action="store_true", help="beside PyTorch and CuPy's cuBLAS, if installed")
+    of["bench"].add_argument("--json", metavar="FILE", help="write the rows there")
+    of["record"].add_argument("folder", help="where to write it")
+    of["predict"].add_argument("--gpu", default="A100", help="such as H100 (A100)")
+    of["predict"].add_argument("--sms", type=int, help="as many multiprocessors, on a GPU that is like that one")
+    of["predict"].add_argument("--clock", type=float, help="its cycles a second, such as 2.45e9")
+    of["predict"].add_argument("--memory", type=float, help="bytes a second of its memory, such as 504e9")
+    of["progress"].add_argument("folder", help="a folder for each student in it; or the notebooks of one")
+    of["progress"].add_argument("--csv", metavar="FILE", help="write a row for each exercise there")
+    return course
 
 
-def obey(words: list[str]) -> int | None:
-    """Do what those words ask for, all that stands behind python -m helpers. Returns an exit status other than 0."""
-    if not words or words[0] in ("-h", "--help"):
-        return greet()
-    if words[0] == "--version":
-        return print("matmul-ladder", devices.version("matmul-ladder") or "(not installed)")
-    name = named(words[0], COMMANDS, "command")
-    with stopping.ctrl_c_is_heard(LEFT.get(name, "Nothing was written.")):
-        return COMMANDS[name](Command(COMMANDS[name], words[1:]))
+def main(words: list[str] | None = None) -> int | None:
+    """Do what those words ask for, or else sys.argv. Returns an exit status other than 0.
 
-
-def main() -> None:
-    """Do what sys.argv says. An error that a user can mend ends in one line on stderr and status 1.
-
-    Ctrl-C ends in one line, too, with status 130.
+    An error that a user can mend ends in one line, with status 1; Ctrl-C with status 130.
     """
-    with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
-        try:
-            status = obey(sys.argv[1:])
-            sys.stdout.flush()
-        except (ValueError, MemoryError, OSError, ImportError, DeviceError, KernelError) as error:
-            sys.exit(f"error: {error}")
-    if status:
-        sys.exit(status)
+    options = parser().parse_args(words)
+    if not hasattr(options, "do"):
+        return parser().print_help()
+    try:
+        return options.do(options)
+    except (ValueError, MemoryError, OSError, ImportError, DeviceError, KernelError) as error:
+        sys.exit(f"error: {error}")
+    except KeyboardInterrupt:
+        print("\ninterrupted. What was written before is there.", file=sys.stderr)
+        return 130
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

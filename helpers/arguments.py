@@ -1,25 +1,18 @@
-"""Sizes, numbers and lists that users give: each is taken, or refused with the value and the remedy."""
+"""Sizes, numbers, names and lists that users give: each is taken, or refused with the value and the remedy."""
 
-import math
+import difflib
 import numbers
 import operator
+import re
 import reprlib
 from collections.abc import Iterable, Mapping
 
-import numpy as np
-
 MOST = 2**31 - 1  # kernels count rows and columns in 32 bits
-DAY = 24 * 3600  # seconds
-MOST_ROUNDS = 1000
 
 
 def told(value: object) -> str:
     """The value as an error names it: an array by its type and shape, and what is long by its ends."""
-    if isinstance(value, np.ndarray):
-        return f"<array of {value.dtype}, shape {value.shape}>"
-    if isinstance(value, int) and abs(value) >= 10**40:
-        return f"<a number of {int(abs(value).bit_length() * math.log10(2)) + 1} digits>"
-    return reprlib.repr(value) if isinstance(value, str | list | tuple | dict | set) else repr(value)[:80]
+    return f"<array of {value.dtype}, shape {value.shape}>" if hasattr(value, "dtype") else reprlib.repr(value)
 
 
 def is_whole(value: object) -> bool:
@@ -34,16 +27,9 @@ def whole(name: str, value: object, least: int = 1, most: int = MOST) -> int:
     return operator.index(value)
 
 
-def number(name: str, value: object, most: float = 1e300) -> float:
-    """The number of that name, above 0, as it is. Raises ValueError for what is none, and for more than the most."""
-    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 < value <= most:
-        raise ValueError(f"{name}={told(value)} does not do; give a number above 0, up to {most:g}.")
-    return value
-
-
 def sizes(size: int | Iterable[int]) -> tuple[int, int, int]:
     """(M, N, K) from an int, for all three, or from three ints. Raises ValueError for anything else, or below 1."""
-    three = tuple(size) if np.iterable(size) else (size,) * 3
+    three = tuple(size) if isinstance(size, Iterable) else (size,) * 3
     if len(three) != 3 or not all(map(is_whole, three)):
         raise ValueError(f"{told(size)} is no size; give a whole number, or three: (M, N, K).")
     M, N, K = map(operator.index, three)
@@ -57,6 +43,23 @@ def sizes(size: int | Iterable[int]) -> tuple[int, int, int]:
 def some(name: str, values: object) -> list:
     """A list of them, at least one; a single name will do. Raises ValueError for none, and for what is no list."""
     values = [values] if isinstance(values, str) and values else values
-    if isinstance(values, str | Mapping | np.ndarray) or not np.iterable(values) or not len(values := list(values)):
+    if isinstance(values, str | Mapping) or not isinstance(values, Iterable) or not (values := list(values)):
         raise ValueError(f"{name}={told(values)} does not do; give at least one, in a list.")
     return values
+
+
+def named(word: object, names: Iterable[str], what: str) -> str:
+    """The one of `names` that the word means, in any case, with or without spaces, hyphens and underscores.
+
+    `what`: what one of the names is called in an error. Raises ValueError, with the nearest name and all others, for
+    what is none of them.
+    """
+
+    def plain(text):
+        return re.sub(r"[\W_]", "", text.casefold())
+
+    known = {plain(name): name for name in names}
+    if isinstance(word, str) and plain(word) in known:
+        return known[plain(word)]
+    near = "".join(f" Do you mean {known[one]}?" for one in difflib.get_close_matches(plain(str(word)), known, 1))
+    raise ValueError(f"unknown {what} {reprlib.repr(word)}.{near} The {what}s are: {', '.join(known.values())}.")

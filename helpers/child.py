@@ -17,7 +17,7 @@ from .launch.numba_internals import plain_function
 from .launch.operands import leave_guards_out
 
 SECONDS = 60  # of computing
-child.preload(__name__, "helpers.launch.opencl", "helpers.launch.cuda")
+child.preload(__name__, "helpers.launch.on_opencl", "helpers.launch.on_cuda")
 
 
 def in_child(

@@ -24,9 +24,6 @@ def up_to(unit, a):
     return ceil_div(a, unit) * unit
 
 
-# ---------------------------------------------------------------------------------------- a device
-
-
 def vector(device):
     """Floats in a vector of OpenCL that fills that device's vector register, 4 at least."""
     return next((width for width in (16, 8, 4) if width <= device.vector_width), 4)
@@ -49,11 +46,10 @@ def column_defaults(device):
 
 def register_patch_defaults(device):
     """For a CPU: two vectors wide, and so many rows that the sums, a row of B and a number of A stay in registers."""
-    BN, TN = 256, 2
-    TM = max(rows for rows in (4, 6, 8) if rows * TN + TN + 1 <= vector_registers(device))
-    BM = 16 * TM
+    TM = max(rows for rows in (4, 6, 8) if rows * 2 + 2 + 1 <= vector_registers(device))
+    BM, BN = 16 * TM, 256
     BK = max(8, min(128, device.shared_bytes // (4 * (BM + BN)) // 8 * 8))
-    return dict(BM=BM, BN=BN, BK=BK, TM=TM, TN=TN)
+    return dict(BM=BM, BN=BN, BK=BK, TM=TM, TN=2)
 
 
 def packed_defaults(device):
@@ -82,86 +78,39 @@ def piece_depth(device, BN, TN, VW):
     return max(VW, min(deepest, piece_bytes(device) // (4 * BN) // VW * VW))
 
 
-# ---------------------------------------------------------------------------------------- a product
-
-
 def packed_by_shape(p, device, M, N, K):
     """The parameters of `packed` for one product, from `p`, those for large ones."""
     VW = next((width for width in (4, 8) if N <= width < p["VW"]), p["VW"])
-    if reads_once(device, M, N, K):  # in long pieces, a few rows of B at a time
-        TN, BK = min(4, patch_columns(device, M), ceil_div(N, VW)), 2 * VW
+    if M == 1:  # each number of B is used once, where it lies: a share of the row for each core, a few rows at a time
+        TN, BK = min(4, ceil_div(N, VW)), 2 * VW
         most = max(1, min(LONGEST_ROW, piece_bytes(device) // (4 * BK)) // (TN * VW)) * TN * VW
         BN = even_share(ceil_div(N, device.units), most, TN * VW)
-        return p | dict(BM=M, BN=BN, BK=BK, TM=M, TN=TN, VW=VW, STRIPS=1)
+        return p | dict(BM=1, BN=BN, BK=BK, TM=1, TN=TN, VW=VW, STRIPS=1)
     # A patch takes about the time of its rows, and of one more for its row of B. No vector without a column of C, and
     # no panel for which local memory has no room.
     TM = min(range(p["TM"], 0, -1), key=lambda rows: ceil_div(M, rows) * (rows + 1))
     TN = min(patch_columns(device, TM), ceil_div(N, VW), max(1, piece_bytes(device) // (4 * VW * VW)))
     panel, most = TN * VW, widest_piece(device, TN * VW)
-    BM, width = tile_of(M, N, K, TM, panel, most, device.units)
+    tiles = max(1, min(TILES_A_CORE * device.units, M * N * K // SMALLEST_TILE))
+
+    def tile(down):
+        """Rows and columns of a tile of C, in whole patches, if so many lie below each other."""
+        return up_to(TM, ceil_div(M, down)), up_to(panel, ceil_div(N, ceil_div(tiles, down)))
+
+    def cost(down):
+        """How long it takes until the last core is done."""
+        rows, columns = tile(down)
+        rounds = ceil_div(ceil_div(M, rows) * ceil_div(N, columns), device.units)
+        return rounds * rows * columns * (1 + PACKING / rows + COPYING / min(columns, most))
+
+    cuts = range(1, min(tiles, ceil_div(M, TM)) + 1)
+    enough = [down for down in cuts if down * ceil_div(N, panel) >= tiles] or cuts
+    BM, width = tile(min(enough, key=cost))
     BN = even_share(width, most, panel)
     BK = even_share(K, piece_depth(device, BN, TN, VW), VW)
     return p | dict(BM=BM, BN=BN, BK=BK, TM=TM, TN=TN, VW=VW, STRIPS=ceil_div(width, BN))
 
 
-def reads_once(device, M, N, K):
-    """Whether one patch has all M rows, and reads B where it lies: for one row, or few where B exceeds the caches."""
-    if M == 1:
-        return True
-    if vector_registers(device) < 2 * M:
-        return False
-    panels, size = N // (patch_columns(device, M) * vector(device)), 4 * K * N
-    return panels >= COPIED * device.units and size > device.units * device.shared_bytes
-
-
-def tile_of(M, N, K, TM, panel, most, units):
-    """Rows and columns of a tile of C, in whole patches: of some cuts of C, the one whose last core is done first."""
-    tiles = max(1, min(TILES_A_CORE * units, M * N * K // SMALLEST_TILE))
-
-    def cost(tile):
-        rows, columns = tile
-        rounds = ceil_div(ceil_div(M, rows) * ceil_div(N, columns), units)
-        return rounds * rows * columns * (1 + PACKING / rows + COPYING / min(columns, most))
-
-    panels = ceil_div(N, panel)
-    cuts = [(down, min(panels, ceil_div(tiles, down))) for down in range(1, min(tiles, ceil_div(M, TM)) + 1)]
-    enough = [(down, across) for down, across in cuts if down * across >= tiles] or cuts
-    return min(((up_to(TM, ceil_div(M, down)), up_to(panel, ceil_div(N, across))) for down, across in enough), key=cost)
-
-
 def even_share(length, most, unit):
     """The size of a piece, in whole units, all nearly alike, of a length cut into pieces of `most` at most."""
     return min(most, up_to(unit, ceil_div(length, ceil_div(length, most))))
-
-
-# ----------------------------------------------------------------------------------------- counts
-
-
-def copies(p):
-    """Whether `packed` copies its rows of A: `COPIED` in its source."""
-    return p["BN"] >= COPIED * p["TN"] * p["VW"]
-
-
-def packed_staged(p):
-    """The elements of local memory that `packed` takes."""
-    return p["BN"] * p["BK"] + copies(p) * p["TM"] * p["BK"]
-
-
-def packed_shared(p, M, N, K):
-    """The elements that `packed` reads from, and writes to, local memory: whole panels of B, and copies of A."""
-    once, panels, patches = p["BM"] == p["TM"], ceil_div(N, p["TN"] * p["VW"]), ceil_div(M, p["TM"])
-    whole = up_to(p["VW"], K) if copies(p) else K
-    read = written = 0
-    if not once:
-        row = panels * p["TN"] * p["VW"]  # of all panels
-        read, written = whole * patches * row, whole * ceil_div(M, p["BM"]) * row
-    if copies(p):
-        read += (K if once else whole) * patches * p["TM"] * panels
-        written += whole * patches * p["TM"] * ceil_div(N, p["BN"])
-    return read, written
-
-
-def packed_loads(p, M, N, K):
-    """The elements of A and B that `packed` loads from global memory: a patch below C loads its last row again."""
-    rows, wide = up_to(p["TM"], M), p["BN"] if copies(p) else p["TN"] * p["VW"]
-    return K * (rows * ceil_div(N, wide) + N * ceil_div(M, p["BM"]))

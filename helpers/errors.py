@@ -6,15 +6,15 @@ from contextlib import contextmanager
 from .language import ENGLISH, spelled
 
 
-class Told(RuntimeError):
-    """An error that is told in a sentence. `sentence`: its key and values, see `language.spelled`."""
+class CourseError(RuntimeError):
+    """An error whose text is a sentence. `sentence`: its key and values, see `language.spelled`."""
 
     def __init__(self, key: str, **values: object):
         super().__init__(spelled(ENGLISH, key, values))
         self.sentence = key, values
 
 
-class KernelError(Told):
+class KernelError(CourseError):
     """A kernel that cannot be built or must not be run; the message says where and what to do."""
 
     def _render_traceback_(self):
@@ -48,5 +48,5 @@ def quoted(source: str, number: int | None, message: str) -> str:
     if number is None:
         return message.strip()
     lines = source.splitlines()
-    line = lines[number - 1].strip() if 0 < number <= len(lines) else ""
-    return f"line {number}: {message.strip()}" + f"\n    {line}" * bool(line)
+    text = f"line {number}: {message.strip()}"
+    return f"{text}\n    {lines[number - 1].strip()}" if 0 < number <= len(lines) else text

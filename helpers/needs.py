@@ -1,36 +1,34 @@
 """What some pages need beside the course itself, and the one remedy for each lack: the only place for both."""
 
 import contextlib
-import importlib.metadata
-import os
-import platform
-import re
 import shlex
-import shutil
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
 
+from . import devices
+from .drivers import version
 from .language import ENGLISH, spelled
-from .packages import remedy_for
 
-COURSE = Path(__file__).resolve().parent.parent
+PINS = Path(__file__).resolve().parent.parent / "tools/locks"  # not there on Colab, which has the package alone
 
 
 class Missing(ImportError):
     """Something that a page needs is not installed. Its text is one line: what is missing, and the remedy."""
 
 
-class Need(NamedTuple):
+@dataclass(frozen=True)
+class Need:
     """Something that is installed by an extra of pyproject.toml.
 
     name       as one says it
     extra      the extra
     megabytes  what is downloaded, some
-    pages      the numbers of the pages most of whose cells need it
-    where      the systems that it is made for
-    modules    what one imports of it
+    pages      the numbers of the pages that have cells which need it
+    where      the systems that it is made for, as one says it
+    modules    what one imports of it; nothing of the compiler
     """
 
     name: str
@@ -40,61 +38,43 @@ class Need(NamedTuple):
     where: str
     modules: tuple[str, ...] = ()
 
+    def missing(self) -> bool:
+        """Whether something of it is not installed."""
+        return not (all(map(find_spec, self.modules)) if self.modules else devices.has_compiler())
+
 
 NEEDS = {
-    "compiler": Need(
-        "NVIDIA's compiler (12.9 or newer)", "cuda13", 231, ("07", "09", "10", "17", "18"), "Linux and Windows"
-    ),
-    "engines": Need(
-        "MPI and Dask", "many", 18, (), "Linux and macOS (Dask: Windows, too)", ("mpi4py", "dask", "distributed")
-    ),
+    "compiler": Need("NVIDIA's compiler", "cuda13", 231, ("07", "09", "10", "17", "18"), "Linux and Windows"),
+    "engines": Need("MPI and Dask", "many", 18, ("15",), "Linux and macOS", ("mpi4py", "dask", "distributed")),
     "blocks": Need("Triton and Warp", "blocks", 435, ("18",), "Linux x86-64", ("triton", "warp")),
 }
 
 
-def in_own_venv() -> bool:
-    """Whether the Python that runs this is that of the course's own .venv."""
-    return Path(sys.prefix).resolve() == (COURSE / ".venv").resolve()
-
-
 def remedy(extra: str) -> str:
-    """The command that adds an extra of the course to the Python that runs this.
-
-    In the course's own .venv it is given in the course's folder. Elsewhere, as with conda or on Binder, pip of that
-    environment installs it, at the versions that were tested. On Colab, where there is no folder of the course, pip
-    installs the extra's packages by name. In a notebook pip is a line of a cell.
-    """
-    if in_own_venv():
-        return rf"py tools\install.py {extra}" if os.name == "nt" else f"python3 tools/install.py {extra}"
-    python = sys.executable if shutil.which("python") != sys.executable else "python"
+    """The command that adds an extra of the course to the Python that runs this; in a notebook it is a cell's line."""
+    extra = devices.cuda_extra() if extra == "cuda13" else extra
     in_notebook = "IPython" in sys.modules and sys.modules["IPython"].get_ipython()
-    pip = "%pip install" if in_notebook else f"{shlex.quote(python)} -m pip install"
-    pins = COURSE / "tools/locks" / ("constraints-cuda12.txt" if extra == "cuda12" else "constraints.txt")
-    if pins.exists():
-        return f'{pip} -c "{pins}" -e "{COURSE}[{extra}]"'
-    lines = importlib.metadata.requires("matmul-ladder")
-    packages = [line.partition(";")[0].strip() for line in lines if re.search(rf"extra == .{extra}\b", line)]
-    return " ".join([pip, *(f'"{package}"' for package in packages)])
+    pip = "%pip install" if in_notebook else f"{shlex.quote(sys.executable)} -m pip install"
+    pins = PINS / ("constraints-cuda12.txt" if extra == "cuda12" else "constraints.txt")
+    return f'{pip} -c "{pins}" "matmul-ladder[{extra}]"' if pins.exists() else f'{pip} "matmul-ladder[{extra}]"'
+
+
+def remedy_for(problem: str, *packages: str) -> tuple[str, dict]:
+    """The pip command that adds those packages; where the first is there, the problem, and the one that mends them."""
+    if not version(packages[0]):
+        return "{command}", {"command": f"pip install {' '.join(packages)}"}
+    pins = [f"{package}=={version(package)}" if version(package) else package for package in packages]
+    command = f"pip install --force-reinstall {' '.join(pins)}"
+    return "{problem}. To mend it: {command}", {"problem": problem.rstrip("."), "command": command}
 
 
 def lack(what: str) -> str | None:
     """One line that says what is missing of a need, and what adds it; None if nothing is. `what`: a key of `NEEDS`."""
-    from . import devices  # loaded only where somebody asks
-
-    need, extra = NEEDS[what], NEEDS[what].extra
-    if what == "compiler":
-        missing, extra = [] if devices.has_compiler() else [need.name], devices.cuda_extra()
-    elif what == "engines":
-        missing = [engine for engine, without in devices.engines().items() if without]
-    else:
-        missing = [name for name, version in devices.block_languages().items() if not version]
-    if not missing:
+    need = NEEDS[what]
+    if not need.missing():
         return None
-    said = f"{' and '.join(missing)} {'are' if missing[1:] else 'is'} not installed"
-    if platform.system().replace("Darwin", "macOS") not in need.where:
-        return f"{said}: the packages are for {need.where} only."
-    how = "In the course's folder" if in_own_venv() else "To add that"
-    return f"{said}. {how}: {remedy(extra)} (some {need.megabytes} MB; no GPU is needed). Then restart Python."
+    about = f"some {need.megabytes} MB; for {need.where}; no GPU is needed"
+    return f"{need.name}: not installed. To add that: {remedy(need.extra)} ({about}). Then restart Python."
 
 
 def need(what: str) -> None:

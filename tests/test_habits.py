@@ -51,6 +51,7 @@ def test_no_function_hides_the_module_it_comes_from():
 # Where text becomes code, or bytes become objects: never those of a file that somebody else wrote. (`child.py` is
 # given a function by its parent; the other two pass a launch to a child, and its answer back, through pipes.)
 RUNS = {
+    "ladder.py": ["eval"],  # the formulas of its steps
     "launch/cuda_source.py": ["exec"],
     "child.py": ["pickle.loads"],
     "in_child.py": ["pickle.load"],

@@ -6,8 +6,8 @@ import json
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
+from few import SMALL
 
 import helpers
 from helpers import ladder
@@ -24,7 +24,7 @@ LEAST = [(256, 32 << 10), (4096, 256 << 10), (1024, 128 << 10), (1024, 48 << 10)
 
 def kernel_files(dialect):
     """The files of kernels; what kernels of the ladder call, is none."""
-    files = (Path(ladder.__file__).parent / dialect.folder).glob(f"*.{dialect.suffix}")
+    files = (Path(ladder.__file__).parent / dialect.name.lower()).glob(f"*.{dialect.suffix}")
     return [file for file in files if file.stem not in ("__init__", "intrinsics")]
 
 
@@ -115,7 +115,7 @@ def test_every_kind_of_device_has_legal_defaults(step, width):
             assert ladder.parameters(step, device, {}) == step.defaults_for(device)
         else:
             with pytest.raises(
-                ValueError, match=f"{step.name} has no parameters for {kind}, a device of kind {kind}; it is for: "
+                ValueError, match=f"{step.name} has no parameters for {kind}, a {re.escape(kind)}; it is for: "
             ):
                 ladder.parameters(step, device, {})
 
@@ -139,23 +139,19 @@ def test_what_takes_over_for_one_column_is_no_rung():
 @pytest.mark.parametrize("step", ladder.STEPS.values(), ids=lambda s: s.name)
 @pytest.mark.parametrize("M, N", [(1, 1), (7, 9), (9, 7), (8, 16), (33, 2)])
 def test_the_grid_covers_c_and_no_more(step, M, N):
-    p = step.small
+    p = SMALL[step.name]
     rows, columns, _ = step.tile(p)
     x, y = step.grid(p, M, N)
     down, across = (x, y) if step.x_along == "rows" else (y, x)
     assert (down - 1) * rows < M <= down * rows and (across - 1) * columns < N <= across * columns
 
 
-@pytest.mark.parametrize("step", ladder.STEPS.values(), ids=lambda s: s.name)
+@pytest.mark.parametrize("step", [s for s in ladder.STEPS.values() if not s.by_shape], ids=lambda s: s.name)
 def test_counted_loads_are_the_tables_formula(step):
-    p = step.defaults.get("GPU", step.small)
-    rows, columns, depth = step.tile(p)
+    p = step.defaults.get("GPU", SMALL[step.name])
+    rows, columns, _ = step.tile(p)
     M = N = K = 1280  # a multiple of every tile
-    if step.name == "packed":  # A once for every strip, which copies it
-        columns = p["BN"]
-    elif step.loads:
-        pytest.fail(f"tests/test_ladder.py needs the formula of {step.name}'s loads, here.")
-    per_element = 2 * K if not step.reuse else K / rows + K / columns + (K / depth - 1) * step.adds
+    per_element = 2 * K if not step.reuse else K / rows + K / columns
     assert step.global_loads(p, M, N, K) == per_element * M * N
 
 
@@ -163,33 +159,33 @@ def test_counted_loads_are_the_tables_formula(step):
     "given, words",
     [
         (dict(TILES=8), "has no parameter 'TILES'; it has: TILE"),
-        (dict(TILE=0), "TILE=0 must be a whole number, 1 or more"),
-        (dict(TILE=2.5), "TILE=2.5 must be a whole number"),
-        (dict(TILE=True), "TILE=True must be a whole number"),
-        (dict(TILE=64), "64 x 64 = 4096 threads; a GPU allows 1024"),
+        (dict(TILE=0), "TILE=0 does not do; give a whole number from 1"),
+        (
+            dict(TILE=64),
+            "tiled with TILE=64 needs 64 x 64 threads and 32768 bytes of shared memory a block; a GPU has 1024",
+        ),
         (dict(INPUT="tf32"), "has no parameter 'INPUT'"),
     ],
 )
 def test_bad_parameters_are_named(given, words):
-    with pytest.raises(ValueError, match="tiled") as error:
+    with pytest.raises(ValueError, match=re.escape(words)):
         ladder.parameters(ladder.step("tiled"), GPU, given)
-    assert words in str(error.value)
 
 
-@pytest.mark.parametrize("given", ["fp8", 32, None, np.float32([1, 2])])
+@pytest.mark.parametrize("given", ["fp8", 32, None])
 def test_a_type_that_is_none_of_the_inputs_is_named(given):
-    with pytest.raises(ValueError, match=r"matrix_units: INPUT=.* must be one of these words: tf32, float16, bfloat16"):
+    with pytest.raises(ValueError, match=r"INPUT=.* must be one of these words: tf32, float16, bfloat16"):
         ladder.parameters(ladder.step("matrix_units"), GPU, dict(INPUT=given))
 
 
 def test_a_share_must_divide_its_block():
-    with pytest.raises(ValueError, match="TM=5 must divide BM=64"):
+    with pytest.raises(ValueError, match=r"register_1d needs BM % TM == 0, which BM=64, .*TM=5 does not fulfil"):
         ladder.parameters(ladder.step("register_1d"), GPU, dict(TM=5))
 
 
 def test_too_much_shared_memory_is_named():
     assert ladder.parameters(ladder.step("register_2d"), GPU, dict(BK=48))["BK"] == 48
-    with pytest.raises(ValueError, match="stages 50176 bytes a block; a GPU has 49152"):
+    with pytest.raises(ValueError, match="50176 bytes of shared memory a block; a GPU has 1024 and 49152"):
         ladder.parameters(ladder.step("register_2d"), GPU, dict(BK=49))
 
 

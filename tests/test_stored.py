@@ -1,6 +1,5 @@
 """A cell that needs what is not installed shows one line and what is stored of it, and the page goes on."""
 
-import functools
 import json
 import sys
 
@@ -10,7 +9,7 @@ import pytest
 from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
 
-from helpers import devices, needs, stopping, stored
+from helpers import needs, notebook
 
 LACKS = "before = 1\nneeds.need('blocks')\nfor x in range(3):\n    print(x)"
 CELLS = {"from helpers import needs": "", LACKS: "0\n1\n2\n", "print(x + 1)": "3\n", "print(4)": ""}
@@ -32,15 +31,15 @@ def shell(tmp_path, monkeypatch):
     """A notebook's, with two pages on the disk, neither Triton nor Warp, and its own tracebacks in `shell.usual`."""
     page(tmp_path, "01_other.ipynb", {LACKS: "another page's\n"})
     page(tmp_path, "02_page.ipynb", CELLS)
-    monkeypatch.setattr(stored, "PAGES", tmp_path)
-    monkeypatch.setattr(devices, "block_languages", lambda: {"Triton": None, "Warp": None})
-    stored.stored_pages.cache_clear()
+    monkeypatch.setattr(notebook, "PAGES", tmp_path)
+    monkeypatch.setattr(needs, "find_spec", lambda module: None)
+    notebook.stored_pages.cache_clear()
     shell = InteractiveShell(display_pub_class=CapturingDisplayPublisher)
     shell.usual = []
-    answered = stored.Stored(shell)
-    shell.showtraceback = functools.partial(stopping.one_line, lambda *how, **more: shell.usual.append(how), answered)
+    shell.showtraceback = lambda *how, **more: shell.usual.append(how)
+    notebook.answer_in_one_line(shell, notebook.Stored(shell))
     yield shell
-    stored.stored_pages.cache_clear()
+    notebook.stored_pages.cache_clear()
 
 
 def ran(shell, capsys, source):
@@ -54,12 +53,12 @@ def test_a_cell_shows_what_is_stored_and_so_do_those_that_use_it(shell, capsys):
     assert ran(shell, capsys, "from helpers import needs")[0]
     well, said, line = ran(shell, capsys, LACKS)
     assert well and said.endswith("0\n1\n2\n") and line.count("\n") == 1
-    assert line.startswith("Triton and Warp are not installed. ") and "show what is stored" in line
+    assert line.startswith("Triton and Warp: not installed. ") and line.endswith(notebook.AS_STORED + "\n")
     assert shell.display_pub.outputs[-1]["data"] == {"text/plain": "02_page.ipynb"}
     assert "before" not in shell.user_ns and "needs" in shell.user_ns
     for source, wanted in (("print(x + 1)", "3\n"), (LACKS, "0\n1\n2\n")):
         well, said, line = ran(shell, capsys, source)
-        assert well and said.endswith(wanted) and line == "As stored: Triton and Warp are not installed.\n"
+        assert well and said.endswith(wanted) and line == f"{needs.lack('blocks')} {notebook.AS_STORED}\n"
     assert ran(shell, capsys, "print(4)") == (True, "4\n", "") and not shell.usual
 
 
@@ -76,7 +75,7 @@ def test_a_cell_of_ones_own_has_the_line_and_ends_in_its_error(shell, capsys, mo
 
 
 def test_where_the_pages_are_not_on_the_disk_there_is_the_line_alone(shell, capsys, monkeypatch, tmp_path):
-    monkeypatch.setattr(stored, "PAGES", tmp_path / "gone")
+    monkeypatch.setattr(notebook, "PAGES", tmp_path / "gone")
     ran(shell, capsys, "from helpers import needs")
     well, said, line = ran(shell, capsys, LACKS)
     assert not well and not said and line.endswith("Then restart Python.\n") and line.count("\n") == 1
@@ -84,9 +83,9 @@ def test_where_the_pages_are_not_on_the_disk_there_is_the_line_alone(shell, caps
 
 HIDE = """
 import sys
-from helpers import devices
+from helpers import devices, needs
 devices.has_compiler = lambda: False
-devices.version = lambda name: None
+needs.find_spec = lambda name: None
 sys.modules |= {"triton": None, "warp": None}
 """
 

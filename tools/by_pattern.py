@@ -6,8 +6,8 @@ A sentence of helpers' tables is recognised by its words; what stands in its pla
 import functools
 import re
 
-from helpers import language
 from helpers.language import CHINESE, ENGLISH
+from kernel_judge import words
 from kernel_judge.words import PLACE
 
 SIGNS = re.compile(r"(?P<before> *(?:[✓✗…·] )?)(?P<said>.*)")
@@ -28,8 +28,8 @@ def line_in_chinese(line):
         return line
     before, said = SIGNS.fullmatch(line).groups()
     kind, _, found = said.partition(": ")
-    if kind in language.kinds() and (chinese := sentence(found.removesuffix(".")) or sentence(found)):
-        return f"{before}{language.kind_in(CHINESE, kind)}：{chinese}{'' if chinese.endswith(('。', '？')) else '。'}"
+    if kind in words.kinds() and (chinese := sentence(found.removesuffix(".")) or sentence(found)):
+        return f"{before}{words.kind_in(CHINESE, kind)}：{chinese}{'' if chinese.endswith(('。', '？')) else '。'}"
     return before + (sentence(said) or said)
 
 
@@ -42,7 +42,7 @@ def sentence(english: str) -> str | None:
         found = template.fullmatch(english)
         if found and (not few_words or all_known(found.groups())):
             places = {name: kind_or_parts(name, word) for name, word in found.groupdict().items()}
-            return language.closed_up(chinese.format(**places))
+            return words.closed_up(chinese.format(**places))
     parts = re.split(r"(?<=[?.]) (?=[A-Z])", english)
     chinese = [sentence(part) for part in parts] if len(parts) > 1 else [None]
     return "".join(chinese) if all(chinese) else None
@@ -56,7 +56,7 @@ def all_known(words):
 def kind_or_parts(name, english):
     """What stands in a place in Chinese: a kind of findings, a sentence, or a list of parts; or as it is."""
     if name == "kind" or (chinese := sentence(english)):
-        return language.kind_in(CHINESE, english) if name == "kind" else chinese
+        return words.kind_in(CHINESE, english) if name == "kind" else chinese
     for between, joined in (("; ", "；"), (", ", "，"), (" and ", "和")):
         parts = english.split(between)
         if len(parts) > 1 and any(map(sentence, parts)):
@@ -70,8 +70,8 @@ def catalogue() -> list[tuple[re.Pattern, str, bool]]:
 
     First those that begin with words, and with most.
     """
-    english, pairs = language.sentences(ENGLISH), {}
-    for key, chinese in language.sentences(CHINESE).items():
+    english, pairs = words.sentences(ENGLISH), {}
+    for key, chinese in words.sentences(CHINESE).items():
         if re.search("[A-Za-z]", PLACE.sub("", english.get(key, key))):
             pairs[english.get(key, key)] = chinese
     by_words = sorted(pairs.items(), key=lambda pair: (pair[0][0] == "{", -len(PLACE.sub("", pair[0]))))

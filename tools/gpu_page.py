@@ -66,7 +66,7 @@ def choices(name):
     step, told = ladder.STEPS[name], []
     for p in SIZES["parameters"][name]:
         x, y = step.block(p)
-        needs = dict(shared_bytes=4 * step.staged(p), threads=x * y)
+        needs = dict(shared_bytes=4 * step.value("staged", p), threads=x * y)
         told.append(dict(parameters=p, **needs, tile=step.tile(p), stages=SIZES["shapes"]))
     return told
 

@@ -15,7 +15,7 @@ from PIL import Image
 from playwright.sync_api import sync_playwright
 
 from helpers.clock import read_results
-from helpers.pictures.drawing import OURS, PEER
+from helpers.pictures.colours import OURS, PEER
 
 PICTURE = ROOT / "tools" / "web" / "ladder_and_page.png"
 GPU, SIZE = "NVIDIA H200", 4096

@@ -286,7 +286,7 @@ def help_of(name):
         contextlib.redirect_stdout(said),
         contextlib.suppress(SystemExit),
     ):
-        commands.obey([name, "--help"])
+        commands.main([name, "--help"])
     return said.getvalue().rstrip()
 
 

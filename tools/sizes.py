@@ -26,7 +26,7 @@ class Size:
     pages: int
 
 
-MOST = dict(cells=16, lines=90, brackets=8, pages=4)  # words are as many as a tired reader needs
+MOST = dict(cells=16, lines=90, brackets=8, pages=3)  # words are as many as a tired reader needs
 
 
 def size_of(notebook, number: str) -> Size:
@@ -37,7 +37,7 @@ def size_of(notebook, number: str) -> Size:
     linked = re.sub(r'\]\(([^)"]*)[^)]*\)', lambda found: f"] {found[1]} ", prose)
     plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", prose)
     text = re.sub(r"`[^`\n]*`|\$[^$\n]*\$", "x", plain)
-    pages = set(re.findall(r"\b(?:pages?|and|to|,) (\d\d)\b", text)) | set(re.findall(r"\b(\d\d)_\w+\.ipynb", linked))
+    pages = set(re.findall(r"\b(?:pages?|and|to|,) ([01]\d)\b", text)) | set(re.findall(r"\b(\d\d)_\w+\.ipynb", linked))
     code = [cell.source for cell in notebook.cells if cell.cell_type == "code"][1:]
     code = [source for source in code if not source.startswith(SOLUTION)]
     return Size(

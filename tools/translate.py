@@ -38,7 +38,7 @@ from notebooks import (
 from translation import differences, manners
 
 from helpers import language
-from helpers.doctor import FOLDED, row, shown
+from helpers.doctor import FOLDED, Row, shown
 from kernel_judge import report
 
 PAGES = FOLDER / "zh_CN"
@@ -178,9 +178,7 @@ def doctor_in_chinese(text):
     rows = []
     for sign, *texts in ROW.findall(text):
         what, found, why = (" ".join(text.split()) for text in texts)
-        rows.append(row(what, found, sign == "✓", why))
-        sentences = zip(("what", "found", "why"), (what, found, why), strict=True)
-        rows[-1]["sentences"] = {name: (in_chinese(text), {}) for name, text in sentences}
+        rows.append(Row(what, found, sign == "✓", in_chinese(why)))
     language.set_language(language.CHINESE)
     said = shown(rows)
     language.set_language(language.ENGLISH)

@@ -14,7 +14,9 @@ from kernel_judge.on_ptx import OnPtx
 from .. import devices, ladder
 from ..child import in_child, source_line
 from ..errors import KernelError, in_our_words
-from ..launch import Kernel, numba_internals, refusals
+from ..launch import Kernel, numba_internals
+from ..launch.cuda_source import numba_says
+from ..launch.on_cuda import native_code, native_launcher
 from .products import KernelProduct
 
 SECONDS = 40  # of computing, for all that is multiplied
@@ -36,8 +38,6 @@ class CudaProduct(KernelProduct):
         if not devices.compiling() or not (self.k.own or self.k.untimed):
             return move(self)
         if self.k.runs_natively and not self.k.untimed:
-            from ..launch.natively import native_code  # pyopencl may be broken where nothing runs natively
-
             with suppress(NotNative):
                 there = partial(in_opencl, self.k, native_code(self.k), move)
                 outcome = in_child(self.k, there, SECONDS)
@@ -84,7 +84,6 @@ def on_the_machine(k: Kernel, move: Callable, level: int = to_ptx.WATCHED) -> Se
 
 def in_opencl(k: Kernel, code: NativeKernel, move: Callable) -> Seen | str:
     """In the child: what the move finds natively; "not native" where the device does not take the kernel's code."""
-    from ..launch.natively import native_launcher
 
     class Natively(CudaProduct):
         def unoptimised(self):
@@ -104,6 +103,6 @@ def in_opencl(k: Kernel, code: NativeKernel, move: Callable) -> Seen | str:
 def refused(k: Kernel, error: BaseException) -> Finding:
     """What Numba's compiler refuses: what it means, what helps, and the line."""
     file = numba_internals.plain_function(k.function).__code__.co_filename
-    told = refusals.told(error, k.source, lambda name, line: source_line(k, line) if name == file else 0)
-    (key, values), line = told
+    said, line = numba_says(error, k.source, lambda name, line: source_line(k, line) if name == file else 0)
+    key, values = said
     return Finding(Kind.NOT_COMPILED, key, (line,) if line else (), values)

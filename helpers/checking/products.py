@@ -16,9 +16,8 @@ from .. import ladder
 from ..child import SECONDS, calls_opencl, in_child
 from ..errors import KernelError, OutOfTime
 from ..launch import Contestant, Kernel, NotYet, dialect
-from ..launch.contestant import PAST_THE_END
 from ..launch.cuda_source import came_as_text
-from ..launch.kernel import LOST
+from ..launch.kernel import LOST, PAST_THE_END
 
 KINDS = {LOST: Kind.CRASH, PAST_THE_END: Kind.OUT_OF_BOUNDS}  # {key of an error's sentence: kind of finding}
 

@@ -11,8 +11,7 @@ from kernel_judge import Finding, Kind, Report, judge, wrong_elements
 
 from ..child import made_from, packed
 from ..launch import Contestant, Kernel
-from ..launch.host import contestant
-from ..launch.kernel import refuse_shapes
+from ..launch.kernel import contestant, refuse_shapes
 from .products import FunctionProduct
 
 PLACEHOLDER = "your turn"

@@ -1,55 +1,157 @@
-"""The ladder beside the libraries that one would pick instead, timed in turns."""
+"""How good is that? The ladder beside the libraries that one would pick instead, what a device can do, and records.
 
-import dataclasses
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+The libraries are PyTorch on the host, and CuPy on the NVIDIA GPU, which calls cuBLAS. They are checked and timed as our
+kernels are, float32 throughout. The course needs none of them.
+"""
+
+import functools
+import json
+import platform
+import re
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+import pyopencl as cl
 
-from kernel_judge.reference import wrong_for
+from .. import devices, files, ladder
+from ..arguments import sizes
+from ..checking import right_within_bound
+from ..cpu_sizes import vector
+from ..launch import Contestant, HostKernel, draw
+from ..launch.dialects import dialects as dialects_called
+from ..launch.on_opencl import OpenCLBackend
+from . import timing
+from .timing import Timing, contest, ladder_kernels, spell_seconds
 
-from .. import devices, ladder
-from ..arguments import MOST_ROUNDS, sizes, whole
-from ..checking import launched
-from ..launch import Contestant, draw
-from .contests import contest, ladder_kernels, numpy_matmul, usual_size
-from .libraries import Missing, peers
-from .limits import peak
-from .timing import spell_seconds
+SUMS = 12  # vectors of the probe in limits.cl: enough to keep a core busy, few enough for 16 registers
+COPIED = 1 << 28  # bytes in each of two buffers: more than most caches hold
+RESULTS = Path(__file__).resolve().parents[2] / "results"
+PACKAGES = ("numpy", "numba", "numba-cuda", "pyopencl", "torch", "intel-opencl-rt")
+# There the steps before register_2d would take minutes.
+LARGE = {
+    "CPU": [2048, 4096, (16, 2048, 2048), (2048, 2048, 16), (2048, 1, 2048)],
+    "GPU": [4095, 8192, (16, 4096, 4096), (4096, 4096, 16), (4096, 1, 4096)],
+}
+SMALL = {"CPU": [128, 256, 512, 1024], "GPU": [512, 1024, 2048, 4096]}  # page 13 shows a GPU's last one
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The most that a device was seen to do: float32 arithmetic and memory traffic."""
+
+    device: str
+    flops_per_s: float
+    bytes_per_s: float
+
+    @property
+    def ridge(self) -> float:
+        """The arithmetic intensity, flop per byte, from which on arithmetic is what limits."""
+        return self.flops_per_s / self.bytes_per_s
+
+    def __repr__(self):
+        return (
+            f"{self.device}: {self.flops_per_s / 1e9:.0f} GFLOP/s and {self.bytes_per_s / 1e9:.0f} GB/s, the greatest "
+            f"seen, so arithmetic is the limit from {self.ridge:.0f} flop per byte on"
+        )
+
+
+def machine_limits() -> Limits:
+    """Measure the OpenCL device: flop of multiply-adds in registers, and bytes that a copy reads and writes."""
+    device = devices.opencl_device()
+    on, lanes = OpenCLBackend(device), vector(device)
+    source = Path(__file__).with_name("limits.cl").read_text(encoding="utf-8")
+    program = cl.Program(on.context, source).build(f"-DLANES={lanes}")
+    # A GPU wants many threads; a CPU one work-item a group, so that each vector is one register.
+    groups, threads, rounds = (32, 256, 4000) if device.kind == "GPU" else (8, 1, 400_000)
+    items = device.handle.max_compute_units * groups * threads
+    out, *both = (cl.Buffer(on.context, cl.mem_flags.READ_WRITE, size) for size in (4 * lanes * items, COPIED, COPIED))
+    peak, copy = cl.Kernel(program, "peak"), cl.Kernel(program, "copy")
+    peak.set_args(out, np.int32(rounds), np.float32(0.999))
+    copy.set_args(*both)
+    time.sleep(timing.IDLE_SECONDS)
+    flops_per_s = 2 * lanes * SUMS * rounds * items / fastest(on, peak, items, threads)
+    bytes_per_s = 2 * COPIED / fastest(on, copy, COPIED // 16, 256)  # a work-item copies 16 bytes
+    return Limits(device.name, flops_per_s, bytes_per_s)
+
+
+def fastest(on: OpenCLBackend, kernel: cl.Kernel, items: int, group: int) -> float:
+    """Seconds of the fastest of launches that go on for `LONG_ENOUGH`."""
+    times, until = [], time.perf_counter() + timing.LONG_ENOUGH
+    while not times or time.perf_counter() < until:
+        times.append(on.timed(lambda: cl.enqueue_nd_range_kernel(on.queue, kernel, (items,), (group,)), 1))
+    return min(times)
+
+
+def pytorch(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """C = A @ B by PyTorch's CPU build, which multiplies with MKL on x86-64."""
+    import torch  # only now: it takes seconds
+
+    return torch.matmul(torch.from_numpy(A), torch.from_numpy(B)).numpy()
+
+
+class CuBLAS(Contestant):
+    """C = A @ B by NVIDIA's own, as CuPy calls it: in the default stream, as Numba's events do, and with no TF32."""
+
+    dialect, name = "CUDA", "cuBLAS"
+
+    def __init__(self):
+        from ..launch.on_cuda import CudaBackend
+
+        self.device, self.backend = devices.cuda_device(), CudaBackend
+
+    def launcher(self, work):
+        """What asks for the product once."""
+        import cupy
+
+        A, B, C = map(cupy.asarray, work.matrices())  # which share Numba's memory
+        return functools.partial(cupy.dot, A, B, out=C)
+
+
+def installed(dialects: Collection[str]) -> tuple[list[Contestant], list[tuple[str, str]]]:
+    """The libraries that multiply here, on the host and on these dialects' GPU; and (name, what adds it) of others."""
+    torch, found, missing = HostKernel(pytorch), [], []
+    torch.name = "PyTorch"
+    wanted = [(torch, "torch --index-url https://download.pytorch.org/whl/cpu")]
+    if "CUDA" in dialects and devices.cuda_device().kind == "GPU":
+        wanted.append((CuBLAS(), f'"cupy-{devices.cuda_extra()}x[ctk]"'))
+    for library, package in wanted:
+        try:
+            library(*draw(5, 7, 3))
+            found.append(library)
+        except ImportError:
+            missing.append((library.name, f"to add it: pip install {package}"))
+    return found, missing
 
 
 @dataclass(frozen=True)
 class Scoreboard:
     """What came of a contest at one size.
 
-    timings   a tuple of `Timing`, one a contestant, NumPy first: the median of its rounds
-    seconds   for each contestant its times, round by round, a tuple of tuples
-    peak      float32 flop per second of `device`, the one that OpenCL runs on, the most seen; 0 where there is none
-    on_host   whether `device` is the CPU that NumPy runs on, too
-    missing   a tuple of `Missing`: libraries that are not here
+    timings   a `Timing` a contestant, NumPy first: its median round
+    seconds   for each contestant its times, round by round
+    peak      float32 flop per second of `device`, the one that OpenCL runs on, the most seen
+    missing   who did not take part, and why
     blas      the library behind NumPy's product, and the CPU it was told to serve
     """
 
     M: int
     N: int
     K: int
-    timings: tuple
-    seconds: tuple
+    timings: Sequence[Timing]
+    seconds: Sequence[Sequence[float]]
     peak: float
     device: str
-    on_host: bool
-    missing: tuple = ()
+    missing: Sequence[tuple[str, str]] = ()
     blas: str = ""
-
-    def silicon(self, i: int) -> str:
-        """The device that contestant i ran on; the host is `device`, too, where both are one CPU."""
-        device = self.timings[i].device
-        return self.device if device == "host" and self.on_host else device
 
     def of_peak(self, i: int) -> float | None:
         """The contestant's rate as a share of its device's peak, at most 1; None where that was not measured."""
         t = self.timings[i]
-        return None if self.silicon(i) != self.device else 1e9 * t.gflops / self.peak
+        return 1e9 * t.gflops / self.peak if t.device == self.device else None
 
     def times(self, i: int, j: int) -> tuple[float, float, float]:
         """How many times as fast contestant i is as j: median, least and greatest of the rounds."""
@@ -57,88 +159,108 @@ class Scoreboard:
         return float(np.median(ratios)), min(ratios), max(ratios)
 
     def library(self, i: int) -> int | None:
-        """The number of the fastest library on the silicon of contestant i; None if there is none."""
-        libraries = [j for j, t in enumerate(self.timings) if t.step not in ladder.STEPS]
-        there = [j for j in libraries if self.silicon(j) == self.silicon(i)]
-        return min(there, key=lambda j: self.timings[j].seconds, default=None)
+        """The number of the fastest library on the device of contestant i; None if there is none."""
+        there = [j for j, t in enumerate(self.timings) if t.device == self.timings[i].device]
+        libraries = [j for j in there if self.timings[j].step not in ladder.STEPS]
+        return min(libraries, key=lambda j: self.timings[j].seconds, default=None)
 
     def __repr__(self):
-        rounds = max(map(len, self.seconds))
-        title = f"{self.M} x {self.N} x {self.K}, {rounds} round{'s' * (rounds > 1)}"
+        rounds = len(self.seconds[0])
+        title = f"{self.M} x {self.N} x {self.K}, {rounds} round{'s' if rounds > 1 else ''}"
         head = f"{'time':>9}{'GFLOP/s':>9}{'of peak':>9}{'of NumPy':>10}  of the fastest library, if another"
         lines = [f"{title:28}{head}"]
         for i, t in enumerate(self.timings):
-            name = "NumPy" if t.step == numpy_matmul.__name__ else t.label
-            share, j = self.of_peak(i), self.library(i)
-            against = ""
+            share, j, against = self.of_peak(i), self.library(i), ""
             if j and j != i:  # NumPy, number 0, has a column of its own
                 median, least, most = self.times(i, j)
-                against = f"{median:.2f}x {self.timings[j].step}" + f" ({least:.2f} to {most:.2f})" * (rounds > 1)
+                against = f"{median:.2f}x {self.timings[j].step} ({least:.2f} to {most:.2f})"
             lines.append(
-                f"{name:28}{spell_seconds(t.seconds):>9}{t.gflops:9.1f}{f'{share:.0%}' if share else '–':>9}"
-                f"{self.times(i, 0)[0]:9.2f}x  {against}".rstrip()
+                f"{t.label if i else 'NumPy':28}{spell_seconds(t.seconds):>9}{t.gflops:9.1f}"
+                f"{f'{share:.0%}' if share else '–':>9}{self.times(i, 0)[0]:9.2f}x  {against}".rstrip()
             )
         used = dict.fromkeys(f"{t.dialect}: {t.device}" for t in self.timings if t.dialect != "Python")
         lines.append(", ".join([*used, f"NumPy: {self.blas}"]))
-        for m in self.missing:
-            lines.append(f"{m.name if m.dialect == 'Python' else f'{m.name} ({m.dialect})':28}{m.remedy}")
+        lines += [f"{name:28}{why}" for name, why in self.missing]
         return "\n".join(lines)
 
 
 def scoreboard(
-    size: int | tuple | None = None,
+    size: int | tuple = 1024,
     dialects: Sequence[str] | str | None = None,
-    steps: list | str | None = None,
+    steps: Sequence[str] | str | None = None,
     libraries: bool = True,
     rounds: int = 3,
-    each: Callable[[Contestant], None] = lambda k: None,
 ) -> Scoreboard:
-    """Time NumPy, rungs and libraries in turns, each checked first. Returns a `Scoreboard`.
+    """Time NumPy, rungs and libraries in turns, each checked at that size first. Returns a `Scoreboard`.
 
-    `size`: an int or (M, N, K); by default 512, or 2048 when a GPU is at work. `steps`: a list; by default all for the
-    devices here. `each` is called with every contestant's turn.
+    `size`: an int or (M, N, K). `dialects`, `steps`: by default all for the devices here. `libraries`: with those that
+    are installed.
     """
-    whole("rounds", rounds, 1, MOST_ROUNDS)
-    kernels = ladder_kernels(None, size, dialects, steps)
-    found = peers(dialects) if libraries else []
-    return scoreboard_of(kernels, found, usual_size(kernels) if size is None else size, rounds, each)
+    kernels, (M, N, K) = ladder_kernels(dialects, steps), sizes(size)
+    found, missing = installed({k.dialect for k in kernels}) if libraries else ([], [])
+    right, (A, B) = [], draw(M, N, K)
+    for k in [*kernels[:1], *found, *kernels[1:]]:
+        if right_within_bound(k, A, B):
+            right.append(k)
+        else:
+            missing.append((str(k), f"is wrong at {M} x {N} x {K}, and was left out"))
+    device, timings, seconds = devices.opencl_device(), [], []
+    for row in zip(*contest(right, size, rounds), strict=True):
+        t = sorted(row, key=lambda t: t.seconds)[len(row) // 2]
+        # NumPy runs there, too, if it is a CPU.
+        timings.append(replace(t, device=device.name) if t.device == "host" and device.kind != "GPU" else t)
+        seconds.append(tuple(t.seconds for t in row))
+    rates = [1e9 * t.gflops for t in timings if t.device == device.name]
+    peak = max([machine_limits().flops_per_s, *rates])
+    blas = devices.numpy_blas()
+    return Scoreboard(M, N, K, timings, seconds, peak, device.name, missing, blas)
 
 
-def scoreboard_of(
-    kernels: list[Contestant],
-    found: list[Contestant | Missing],
-    size: int | tuple,
-    rounds: int = 3,
-    each: Callable[[Contestant], None] = lambda k: None,
-) -> Scoreboard:
-    """The `Scoreboard` of these kernels, NumPy first, and of what was found of libraries; as `scoreboard` otherwise."""
-    M, N, K = sizes(size)
-    contestants = kernels[:1] + [k for k in found if not isinstance(k, Missing)] + kernels[1:]
-    wrong = wrong_contestants(contestants, M, N, K)
-    contestants = [k for k in contestants if k not in wrong]
-    missing = [k for k in found if isinstance(k, Missing)]
-    missing += [Missing(str(k), k.dialect, f"is wrong at {M} x {N} x {K}, and was left out") for k in wrong]
-    results = contest(contestants, (M, N, K), rounds, each)
-    try:
-        probed = devices.opencl_device()  # `machine_limits` runs there
-    except devices.DeviceError:
-        probed = None
-    on_host = probed is not None and probed.kind != "GPU"
-    places = {probed and probed.name, "host" if on_host else None}
-    best = max((1e9 * t.gflops for row in results for t in row if t.device in places), default=0.0)
-    timings, seconds = [], []
-    for row in zip(*results, strict=True):
-        times = tuple(t.seconds for t in row)
-        middle = sorted(row, key=lambda t: t.seconds)[len(row) // 2]
-        timings.append(dataclasses.replace(middle, seconds=float(np.median(times))))
-        seconds.append(times)
-    probe = dict(peak=peak(probed, best), device=probed.name) if probed else dict(peak=0.0, device="")
-    about = dict(on_host=on_host, missing=tuple(missing), blas=devices.numpy_blas(), **probe)
-    return Scoreboard(M, N, K, tuple(timings), tuple(seconds), **about)
+class MachineResults(NamedTuple):
+    """The scoreboards of one machine, and their date, as its file in results/ has them."""
+
+    device: str
+    date: str
+    boards: list[Scoreboard]
 
 
-def wrong_contestants(contestants, M, N, K):
-    """Those whose product is not right within the rounding bound; a list."""
-    A, B = draw(M, N, K)
-    wrong = {inputs: wrong_for(A, B, inputs) for inputs in {k.inputs for k in contestants}}
-    return [k for k in contestants if wrong[k.inputs](launched(k, A, B)).any()]
+def record(folder: str | Path) -> Path:
+    """Time the ladder beside the libraries, print each scoreboard, and write this machine's file. Returns its path.
+
+    The file is called after the GPU, or the CPU and its cores, and written after each size, in place of an older one.
+    It names devices, drivers and versions, never the machine or its user. Raises OSError where it cannot be written.
+    """
+    found = [one.device(None, None) for one in dialects_called(None)]
+    found = [device for device in found if device.kind != "PTX machine"]
+    gpus = [device.name for device in found if device.kind == "GPU"]
+    name = gpus[0] if gpus else devices.cpu_model()
+    path = Path(folder) / f"{re.sub('[^A-Za-z0-9]+', '-', name).strip('-')}.json"
+    files.try_writing(path)
+    about = {
+        "device": gpus[0] if gpus else found[-1].name,
+        "cpu": devices.cpu_model(),
+        "date": time.strftime("%Y-%m-%d"),
+        "system": f"{platform.system()} {platform.machine()}",
+        "drivers": {f"{d.dialect}: {d.name}": d.driver for d in found},
+        "versions": {"python": platform.python_version()} | {name: devices.version(name) for name in PACKAGES},
+        "boards": [],
+    }
+    for kind in LARGE:
+        names = [device.dialect for device in found if (device.kind == "GPU") == (kind == "GPU")]
+        rungs = [step for step in ladder.rungs() if kind in ladder.STEPS[step].defaults]
+        for size in LARGE[kind] + SMALL[kind] if names else []:
+            board = scoreboard(size, names, rungs if size in SMALL[kind] else rungs[rungs.index("register_2d") :])
+            print(board, end="\n\n", flush=True)
+            about["boards"].append(asdict(board))
+            files.replace_text(path, json.dumps(about, indent=1) + "\n")
+    return path
+
+
+def read_results(folder: str | Path = RESULTS) -> list[MachineResults]:
+    """All machines recorded in that folder, a list of `MachineResults`; an empty one where there are none."""
+    machines = []
+    for path in sorted(Path(folder).glob("*.json")):
+        about = json.loads(path.read_text(encoding="utf-8"))
+        boards = [Scoreboard(**b | {"timings": [Timing(**t) for t in b["timings"]]}) for b in about["boards"]]
+        machines.append(MachineResults(about["device"], about["date"], boards))
+    return machines

@@ -1,35 +1,34 @@
-"""How long did it take? Hard to fool.
+"""How long did it take, and who is faster? Hard to fool.
 
-Build, warm up, repeat, take the median, show the spread. GPU time comes from the device's own events, CPU time from
-the wall, as NumPy's does. Building is over before any clock starts; transfers are told apart. Before a measurement the
-process idles: the threads of OpenBLAS and of OpenCL's CPU runtimes spin for a while after a call, and timed back to
-back they slow each other down several times over.
-
-A CPU is warm after one launch, and each launch is timed. A GPU raises its clock only after a while of work, and a short
-launch is over before Python has asked for the next: so it is warmed up for a time, and timed by batches of launches.
+Build, idle, warm up, repeat, take the median, show the spread. The process idles, since the threads of OpenBLAS and of
+OpenCL's CPU runtimes spin for a while after a call, and slow others down several times over. A CPU is warm after one
+launch. A GPU raises its clock after a while of work, and its launches are over before Python asks again: it is timed in
+batches. Contestants take turns, each round in the other direction. Equal ones differ, too, by a few per cent always,
+several times over on a busy machine. So only who was ahead in each of nine rounds, by a margin, is said to be ahead.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from ..arguments import DAY, number, sizes
-from ..launch import Contestant, Kernel, draw
-from ..launch.contestant import Work
-from ..launch.host import contestant
-from ..launch.operands import refuse_beyond_host
+from .. import ladder
+from ..arguments import sizes, some, whole
+from ..launch import Contestant, HostKernel, draw
+from ..launch.dialects import dialects as dialects_called
+from ..launch.kernel import Work, contestant
 from ..needs import Missing
+from ..progress import ProgressBar
 
 IDLE_SECONDS = 0.3
 LONG_ENOUGH = 0.5  # seconds of repeats that make a median steady
 REPEATS = 3  # at least, however long one takes
 WARM_SECONDS = 0.2  # until a GPU has raised its clock
-NO_SPEED = "not timed, on the PTX machine: {}. It runs on a GPU at speed, or where OpenCL takes SPIR-V."
 BATCH_SECONDS = 0.05  # of a GPU's launches that are timed together: beside it what surrounds them does not count
-BATCH = 1000  # launches in it at most: about as many as a GPU's driver lets wait
-MOST = {}  # (device, "flop" or "byte") -> how many a second, the most that this process has seen there
+ROUNDS = 9  # that an order needs
+MARGIN = 1.05  # times as fast, in each of them
+NO_SPEED = "not timed, on the PTX machine: {}. It runs on a GPU at speed, or where OpenCL takes SPIR-V."
 
 
 class NoSpeed(ValueError, Missing):
@@ -81,38 +80,25 @@ def spell_spread(spread: float) -> str:
 
 def spell_seconds(seconds: float) -> str:
     """0.00123 -> '1.23 ms'."""
-    for unit, scale in (("s", 1), ("ms", 1e-3), ("µs", 1e-6)):
-        if seconds >= scale or unit == "µs":
-            return f"{seconds / scale:.3g} {unit}"
-
-
-def most_seen(device: str, what: str, a_second: float = 0.0) -> float:
-    """Note a rate of "flop" or "byte"; returns the most that the device was seen to do, so that no share is above 1."""
-    MOST[device, what] = max(a_second, MOST.get((device, what), 0.0))
-    return MOST[device, what]
+    unit, many = ("s", 1) if seconds >= 1 else ("ms", 1e3) if seconds >= 1e-3 else ("µs", 1e6)
+    return f"{many * seconds:.3g} {unit}"
 
 
 def measure(
     k: Contestant | Callable, size: int | tuple = 1024, seconds: float | None = None, idle: bool = True
 ) -> Timing:
-    """Time a kernel, or any function of (A, B). `size`: an int, or (M, N, K). Returns a `Timing`.
+    """Time a kernel, which must have passed `check` if it is one's own, or any function of (A, B). Returns a `Timing`.
 
-    Only kernels that may run here are timed: a learner's kernel must have passed `check`. `seconds`: of repeats, which
-    are at least `REPEATS`; by default `LONG_ENOUGH`. `idle`: whether to pause first, as after anything that may spin.
-    Raises ValueError for a kernel on the PTX machine.
+    `size`: an int, or (M, N, K). `seconds`: of repeats, which are at least `REPEATS`; by default `LONG_ENOUGH`. `idle`:
+    whether to pause first, as after anything that may spin. Raises ValueError for a kernel on the PTX machine.
     """
     k = contestant(k)
     M, N, K = sizes(size)
-    if seconds is not None:
-        number("seconds", seconds, DAY)
     if k.untimed:
         raise NoSpeed(NO_SPEED.format(k))
-    refuse_beyond_host(M, N, K)
     k.refuse(M, N, K)
-    k = k.ready(M, N, K)
-    device = k.device.name if k.device else "host"
-    about = dict(dialect=k.dialect, step=k.name, M=M, N=N, K=K, parameters=k.parameters, device=device)
     A, B = draw(M, N, K)
+    k = k.ready(M, N, K)
     if idle:
         time.sleep(IDLE_SECONDS)
     start = time.perf_counter()
@@ -125,30 +111,115 @@ def measure(
     start = time.perf_counter()
     work.download()
     transfer += time.perf_counter() - start
-    low, median, high = np.percentile(times, (25, 50, 75))
-    # A rung: what somebody else wrote may be fast and wrong, and the peak is that of float32.
-    if isinstance(k, Kernel) and not k.own and k.inputs == "float32":
-        most_seen(device, "flop", 2 * M * N * K / median)
-    return Timing(
-        seconds=float(median),
-        spread=float((high - low) / median),
-        build_seconds=k.build_seconds,
-        transfer_seconds=transfer if k.device else 0.0,
-        **about,
-    )
+    low, median, high = map(float, np.percentile(times, (25, 50, 75)))
+    device, transfer = (k.device.name, transfer) if k.device else ("host", 0.0)
+    spread = (high - low) / median
+    return Timing(k.dialect, k.name, M, N, K, median, spread, device, k.parameters, k.build_seconds, transfer)
 
 
 def warm_up(work: Work, on_gpu: bool) -> int:
     """Launch until caches and clocks are ready: on a CPU once. Returns launches to time together: on a CPU one."""
-    until = time.perf_counter() + WARM_SECONDS
+    launches, until = 1, time.perf_counter() + WARM_SECONDS
     seconds = work.launch()
-    if not on_gpu:
-        return 1
-    while time.perf_counter() < until:
-        seconds = work.timed(batch(seconds))
-    return batch(seconds)
+    while on_gpu and time.perf_counter() < until:
+        launches = max(1, round(BATCH_SECONDS / max(seconds, 5e-5)))  # a GPU's driver lets about 1000 wait
+        seconds = work.timed(launches)
+    return launches
 
 
-def batch(seconds: float) -> int:
-    """How many launches of so many seconds each are timed together on a GPU: from 1 to BATCH."""
-    return max(1, round(BATCH_SECONDS / max(seconds, BATCH_SECONDS / BATCH)))
+def contest(kernels: list, size: int | tuple = 1024, rounds: int = 5) -> list[list[Timing]]:
+    """Time kernels, or functions of (A, B), in turns: each round times all of them, in the order opposite to the last.
+
+    Returns a list of rounds, each a list with a `Timing` a kernel, in the order given.
+    """
+    kernels = list(map(contestant, kernels))
+    order, idle, results = list(range(len(kernels))), True, []
+    places = {k.device for k in kernels}  # None: the host
+    with ProgressBar("timing in turns") as bar:
+        for _ in range(whole("rounds", rounds)):
+            order.reverse()
+            timed = {}
+            for i in order:
+                bar.update(time.monotonic() - bar.start, f"| {kernels[i]}")
+                timed[i] = measure(kernels[i], size, LONG_ENOUGH / rounds, idle)  # all rounds together: long enough
+                idle = len(places) > 1 or None in places  # on one device, no threads are somebody else's
+            results.append([timed[i] for i in range(len(kernels))])
+    return results
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How many times as fast the first is as the second: one ratio for each round, of times from that round."""
+
+    first: Timing
+    second: Timing
+    ratios: tuple
+
+    @property
+    def ratio(self) -> float:
+        """The median; above 1 the first is faster."""
+        return float(np.median(self.ratios))
+
+    @property
+    def verdict(self) -> str:
+        """ "ahead" or "behind" of the first, where each of `ROUNDS` rounds says so, by `MARGIN`; else "undecided"."""
+        if len(self.ratios) >= ROUNDS and min(self.ratios) > MARGIN:
+            return "ahead"
+        if len(self.ratios) >= ROUNDS and max(self.ratios) < 1 / MARGIN:
+            return "behind"
+        return "undecided"
+
+    def __repr__(self):
+        t, other = self.first, self.second
+        names = (t.label, other.label) if t.label != other.label else ("the first", "the second")
+        return (
+            f"{t.M:5} x {t.N} x {t.K}: {names[0]} {t.gflops:.3g} GFLOP/s, {names[1]} {other.gflops:.3g}: "
+            f"{self.ratio:.2f} times as fast (rounds: {min(self.ratios):.2f} to {max(self.ratios):.2f})"
+        )
+
+
+def compare(
+    first: Contestant | Callable, second: Contestant | Callable, size: int | tuple = 1024, rounds: int = ROUNDS
+) -> Comparison:
+    """Time two kernels, or functions of (A, B), in turns. Returns a `Comparison` with the timings of its median round.
+
+    Its `verdict` says who is ahead, if anybody is; fewer rounds than the default are enough for a ratio, not for that.
+    """
+    pairs = contest([first, second], size, rounds)
+    pairs.sort(key=lambda pair: pair[1].seconds / pair[0].seconds)
+    return Comparison(*pairs[len(pairs) // 2], tuple(b.seconds / a.seconds for a, b in pairs))
+
+
+def numpy_matmul(A: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """C = A @ B by NumPy: the number to beat."""
+    return A @ B
+
+
+def measure_ladder(
+    upto: str | None = None, size: int | tuple | None = None, dialects: Sequence[str] | str | None = None
+) -> list[Timing]:
+    """Time NumPy, then each rung for the devices here, in all dialects or these. Returns a list of `Timing`.
+
+    `upto`: the last step to measure. `size`: an int or (M, N, K); by default 512, or 2048 when a GPU is at work.
+    """
+    names = ladder.rungs()
+    steps = None if upto is None else names[: names.index(ladder.step(upto).name) + 1]
+    kernels = ladder_kernels(dialects, steps)
+    return contest(kernels, usual_size(kernels) if size is None else size, rounds=1)[0]
+
+
+def ladder_kernels(dialects: Sequence[str] | str | None, steps: Sequence[str] | str | None = None) -> list[Contestant]:
+    """NumPy, then these steps, or all rungs for the devices here, in every dialect that has a clock, built."""
+    kernels = [HostKernel(numpy_matmul)]
+    for one in dialects_called(dialects):
+        for step in map(ladder.step, some("steps", steps or ladder.rungs())):
+            if one.name in step.dialects and (steps or step.suits(one.device(None, None))):
+                kernels.append(one.build(step.name))
+    if untimed := [str(k) for k in kernels if k.untimed]:
+        print(NO_SPEED.format(", ".join(untimed)))
+    return [k for k in kernels if not k.untimed]
+
+
+def usual_size(kernels: list[Contestant]) -> int:
+    """512, or 2048 when a GPU is at work."""
+    return 2048 if any(k.device and k.device.kind == "GPU" for k in kernels) else 512

@@ -1,10 +1,9 @@
-"""Looks for a step's best parameters on this machine, within a budget of seconds.
+"""Which parameters of a step are best on this machine? The ladder says which are worth trying, and which can run.
 
-The ladder says which values are worth trying, and which points can run. `search` goes through them, in every dialect
-alike. The fastest point is then timed against the defaults, in turns, and taken only if that comparison says "ahead".
+The fastest that a search finds is timed against the defaults, in turns, and taken only if it is ahead.
 """
 
-import functools
+import contextlib
 import random
 import time
 from collections.abc import Callable
@@ -13,167 +12,108 @@ from dataclasses import dataclass
 from kernel_judge.reference import wrong_for
 
 from .. import ladder
-from ..arguments import DAY, number, sizes
+from ..arguments import sizes
 from ..launch import dialect as dialect_called
 from ..launch import draw
 from ..progress import ProgressBar
 from . import timing
-from .contests import Comparison, compare
-from .timing import NO_SPEED, measure
+from .timing import Comparison, compare, measure, usual_size
 
 SEARCHING = 0.7  # of the budget; the rest is for the fastest point against the defaults, in turns
-POINT_SECONDS = 0.1  # of launches that a point's rate is the median of
-Tried = tuple[dict, float | None, str]  # parameters, GFLOP/s or None, and then why it failed
 
 
 @dataclass(frozen=True)
 class Tuning:
     """What a search found.
 
-    step        the name of the step
-    dialect     the name of the dialect
-    size        (M, N, K) of the product
     best        the parameters to use: those of the fastest point where it was ahead, else the defaults
-    default     the parameters that the step has on this device where none are given
-    tried       a tuple of (parameters, GFLOP/s, or None and then why it failed), in order
+    tried       [(parameters, GFLOP/s, or 0 for what failed)], in order, the defaults first
     legal       points that can run on the device, the defaults among them
-    seconds     what the search and the comparison took
-    comparison  the fastest point against the defaults, in turns; None where it came to none
-    interrupted True where Ctrl-C cut the search or the comparison short
+    comparison  the fastest point against the defaults, in turns; None where these are the fastest
     """
 
     step: str
     dialect: str
     size: tuple[int, int, int]
     best: dict
-    default: dict
-    tried: tuple[Tried, ...] = ()
-    legal: int = 0
-    seconds: float = 0.0
-    comparison: Comparison | None = None
-    interrupted: bool = False
+    tried: list[tuple[dict, float]]
+    legal: int
+    seconds: float
+    comparison: Comparison | None
 
     def landscape(self, x: str, y: str) -> dict:
         """{(value of parameter x, value of y): the best GFLOP/s of all points tried there}."""
         rates = {}
-        for p, rate, _ in self.tried:
-            rates[p[x], p[y]] = max(rate or 0, rates.get((p[x], p[y]), 0))
+        for p, rate in self.tried:
+            rates[p[x], p[y]] = max(rate, rates.get((p[x], p[y]), 0))
         return rates
 
     def __repr__(self):
-        lines = [f"{self.step} ({self.dialect}), {' x '.join(map(str, self.size))}: "]
-        failed = [(p, why) for p, rate, why in self.tried if rate is None]
-        lines[0] += f"{len(self.tried)} of {self.legal} points tried in {self.seconds:.0f} s"
-        lines[0] += (f", {len(failed)} failed" if failed else "") + (", interrupted" if self.interrupted else "")
-        if failed:
-            p, why = failed[0]
-            lines.append(f"failed    first with {ladder.spell(p)}: {why or 'no reason was given'}")
-        lines += [f"defaults  {ladder.spell(self.default)}", *self.outcome()]
+        points = f"{len(self.tried)} of {self.legal} points tried in {self.seconds:.0f} s"
+        lines = [
+            f"{self.step} ({self.dialect}), {' x '.join(map(str, self.size))}: {points}",
+            f"defaults  {ladder.spell(self.tried[0][0])}",
+            f"fastest   {ladder.spell(fastest_of(self.tried))}",
+        ]
+        if self.comparison:
+            lines.append(f"in turns  {str(self.comparison).partition(': ')[2]}: {self.comparison.verdict}")
         return "\n  ".join(lines)
-
-    def outcome(self) -> list[str]:
-        """The lines that say which point was the fastest, and what came of it."""
-        fastest = fastest_of(self.tried)
-        if fastest is None:
-            return ["No point ran and was right. Nothing was found."]
-        if fastest == self.default:
-            return ["fastest   the defaults. They stay."]
-        lines, c = [f"fastest   {ladder.spell(fastest)}"], self.comparison
-        if c is None:
-            return [*lines, "It was not compared with the defaults, so these stay."]
-        range_of_ratios = f"{c.ratio:.2f} times as fast (rounds: {min(c.ratios):.2f} to {max(c.ratios):.2f})"
-        lines.append(f"in turns  {c.first.gflops:.3g} against {c.second.gflops:.3g} GFLOP/s, {range_of_ratios}")
-        if c.verdict == "ahead":
-            return [*lines, "It was ahead in every round."]
-        return [*lines, f"It was {c.verdict}: the defaults stay."]
 
 
 def tune(step: str, dialect: str = "OpenCL", size: int | tuple | None = None, seconds: float = 60) -> Tuning:
-    """Search for the step's best parameters on this machine. Returns `Tuning`, whose `best` a kernel is built with.
+    """Search for the step's best parameters on this machine. Returns `Tuning`: `opencl_kernel(step, **found.best)`.
 
-    `step`, `dialect`: names. `size`: an int or (M, N, K); by default 512, or 2048 on a GPU. `seconds`: about how long
-    it may take. `opencl_kernel(step, **found.best)` takes what was found.
-    Interrupted, it times the fastest so far against the defaults; interrupted again, it takes these.
-    Raises ValueError for the PTX machine, where there is no time to compare.
+    `size`: an int or (M, N, K); by default 512, or 2048 on a GPU. `seconds`: about how long it may take; Ctrl-C ends
+    the search, and the fastest so far is compared with the defaults. Raises ValueError for the PTX machine.
     """
-    number("seconds", seconds, DAY)
-    one = dialect_called(dialect)
+    one, start = dialect_called(dialect), time.perf_counter()
     rung = ladder.step(step, one.name)
-    device = one.device(rung, None)
-    if device.kind == "PTX machine":
-        raise ValueError(NO_SPEED.format(step))
-    size = sizes((2048 if device.kind == "GPU" else 512) if size is None else size)
-    default = rung.fitted(rung.defaults_for(device), device, *size)
+    k = one.build(rung.name)
+    size = sizes(usual_size([k]) if size is None else size)
+    default = rung.fitted(k.parameters, k.device, *size)
     space = {name: sorted({*values, default[name]}) for name, values in rung.space.items()}
-    points = [default, *(p for p in ladder.points(rung, device, space) if p != default)]
-    one.build(step).refuse(*size)
-    build, start = functools.partial(one.build, rung.name), time.perf_counter()
-    with ProgressBar(f"tuning {rung.name}", round(seconds), patience=0) as progress:
-
-        def each(tried):
-            best = max((rate or 0 for _, rate, _ in tried), default=0)
-            progress.update(time.perf_counter() - start, f"| {len(tried)} points, best {best:.3g} GFLOP/s")
-
-        rate = rates(build, size, default.get("INPUT", "float32"))
-        tried, interrupted = search(points, rate, start + SEARCHING * seconds, each)
-    fastest, comparison = fastest_of(tried), None
-    try:
-        if fastest not in (None, default):
-            comparison = compare(build(**fastest), build(**default), size)
-    except KeyboardInterrupt:
-        interrupted = True
-    took = time.perf_counter() - start
-    best = fastest if comparison is not None and comparison.verdict == "ahead" else default
-    return Tuning(step, one.name, size, best, default, tuple(tried), len(points), took, comparison, interrupted)
-
-
-def rates(build: Callable, size: tuple[int, int, int], inputs: str) -> Callable:
-    """Make the function that `search` calls: parameters -> GFLOP/s. It raises ValueError where the numbers are wrong.
-
-    `build`: parameters -> a kernel. `size`: (M, N, K). `inputs`: the type that the kernel rounds A and B to.
-    """
+    points = [default, *(p for p in ladder.points(rung, k.device, space) if p != default)]
     A, B = draw(*size)
-    wrong = wrong_for(A, B, inputs)
-    time.sleep(timing.IDLE_SECONDS)  # the threads of NumPy's library spin for a while
+    wrong = wrong_for(A, B, k.inputs)
+    time.sleep(timing.IDLE_SECONDS)  # NumPy's threads spin for a while
+    with ProgressBar(f"tuning {rung.name}", round(seconds), patience=0) as bar:
 
-    def rate(p):
-        k = build(**p)
-        if wrong(k(A, B)).any():
-            raise ValueError("wrong numbers")
-        return measure(k, size, min(POINT_SECONDS, timing.LONG_ENOUGH), idle=False).gflops
+        def rate(p):
+            bar.update(time.perf_counter() - start, f"| {ladder.spell(p)}")
+            k = one.build(rung.name, **p)
+            gflops = measure(k, size, timing.LONG_ENOUGH / 5, idle=False).gflops
+            if wrong(k(A, B)).any():
+                raise ValueError(f"{k} is wrong with {ladder.spell(p)}.")
+            return gflops
 
-    return rate
+        tried = search(points, rate, start + SEARCHING * seconds)
+    best, comparison = fastest_of(tried), None
+    if best != default:
+        comparison = compare(one.build(rung.name, **best), one.build(rung.name, **default), size)
+        best = best if comparison.verdict == "ahead" else default
+    return Tuning(rung.name, one.name, size, best, tried, len(points), time.perf_counter() - start, comparison)
 
 
-def search(points: list[dict], rate: Callable, until: float, each: Callable) -> tuple[list[Tried], bool]:
+def search(points: list[dict], rate: Callable[[dict], float], until: float) -> list[tuple[dict, float]]:
     """Try points until the time is over: by turns any one, and one that differs in one parameter from the best so far.
 
-    `points`: the defaults first; these are tried when half of the points, or half of the time, is behind, since the
-    first moments of a search are like no others. `rate`: parameters -> GFLOP/s, or an exception, which says why not.
-    `until`: a time of `time.perf_counter`. `each` is called with what was tried so far.
-    Returns what was tried, one point at least, and whether Ctrl-C ended it.
+    `points`: the defaults first, which are tried first. `rate`: parameters -> GFLOP/s; what it raises for the defaults
+    is raised, and any other point that fails has a rate of 0. `until`: a time of `time.perf_counter`.
     """
-    default, left, tried = points[0], random.sample(points[1:], len(points) - 1), []
-    middle, default_waits = (time.perf_counter() + until) / 2, True
-    try:
-        while (left or default_waits) and (not tried or time.perf_counter() < until):
-            if default_waits and (len(left) <= len(points) // 2 or time.perf_counter() >= middle):
-                p, default_waits = default, False
-            else:
-                best = fastest_of(tried) or default
-                near = [p for p in left if sum(p[name] != best[name] for name in best) == 1]
-                p = near[0] if near and len(tried) % 2 else left[0]
-                left.remove(p)
+    left, tried = random.sample(points[1:], len(points) - 1), [(points[0], rate(points[0]))]
+    with contextlib.suppress(KeyboardInterrupt):
+        while left and time.perf_counter() < until:
+            best = fastest_of(tried)
+            near = [p for p in left if sum(p[name] != best[name] for name in best) == 1]
+            p = near[0] if near and len(tried) % 2 else left[0]
+            left.remove(p)
             try:
-                tried.append((p, rate(p), ""))
-            except Exception as error:  # a point may ask too much of a device in ways that only its driver knows
-                tried.append((p, None, str(error).strip().partition("\n")[0]))
-            each(tried)
-    except KeyboardInterrupt:
-        return tried, True
-    return tried, False
+                tried.append((p, rate(p)))
+            except Exception:  # a point may ask too much of a device in ways that only its driver knows
+                tried.append((p, 0.0))
+    return tried
 
 
-def fastest_of(tried: list[Tried]) -> dict | None:
-    """The parameters of the point with the highest rate; None where no point ran and was right."""
-    return max((entry for entry in tried if entry[1]), key=lambda entry: entry[1], default=(None,))[0]
+def fastest_of(tried: list[tuple[dict, float]]) -> dict:
+    """The parameters of the point with the highest rate."""
+    return max(tried, key=lambda entry: entry[1])[0]

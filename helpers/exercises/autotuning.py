@@ -13,6 +13,8 @@ PLACES = list(itertools.product(VALUES, repeat=len(SIZES)))
 TRIES, SEARCHES, ENOUGH = 80, 30, 18  # points a run, of 256; runs on each landscape, and those that find the peak
 MANY = "it may try {most} points, and tried {tried}"
 NOT_BEST = "it returns {best}, which is not the best point that it tried"
+SMOOTH = "it finds the peak of a smooth hill in {found} of {runs} runs; does it look near the best so far?"
+HIDDEN = "it begins on a low hill, and finds the high one in {found} of {runs} runs; does it look elsewhere, too?"
 
 
 def judge_search(search: Callable) -> Report:
@@ -21,11 +23,10 @@ def judge_search(search: Callable) -> Report:
     It shall return the best of the points that it tried, try none twice and `tries` at most, and find the peak of each
     landscape in most of the runs. Each run has a landscape of its own, so nobody can know the peak.
     """
-    dice = random.Random()
-    for kind in (SmoothHill, HiddenHill):
+    for weak, hidden in ((SMOOTH, False), (HIDDEN, True)):
         found = 0
         for _ in range(SEARCHES):
-            land = kind(dice)
+            land = Land(hidden)
             best, wrong = searched(search, land)
             if wrong:
                 return Answer(search.__name__, (wrong,), source_around(search))
@@ -33,8 +34,7 @@ def judge_search(search: Callable) -> Report:
             if found == ENOUGH:
                 break
         else:
-            weak = Finding("weak search", kind.weak, values={"found": found, "runs": SEARCHES})
-            return Answer(search.__name__, (weak,))
+            return Answer(search.__name__, (Finding("weak search", weak, values={"found": found, "runs": SEARCHES}),))
     return Answer(search.__name__, ())
 
 
@@ -42,10 +42,9 @@ def searched(search, land):
     """One run of the search on a landscape: (the place that it returns, what is wrong with it, or None)."""
     tried = []
 
-    def rate(p):
-        at = place(p)
-        if at is None:
-            raise ValueError(f"{p!r:.60} is none of the points.")
+    def rate(point):
+        if (at := place(point)) is None:
+            raise ValueError(f"{point!r:.60} is none of the points.")
         tried.append((at, land.rate(at)))
         return tried[-1][1]
 
@@ -53,9 +52,9 @@ def searched(search, land):
         best = search([dict(zip(SIZES, at, strict=True)) for at in PLACES], rate, TRIES)
     except (Exception, SystemExit) as error:  # a learner's function may fail in any way
         return None, raised(error)
-    rates = {at: rate or 0 for at, rate in tried}
     if best is None:
         return None, NOT_YET
+    rates = {at: rate or 0 for at, rate in tried}
     if len(tried) > TRIES:
         return None, Finding("too many", MANY, values={"most": TRIES, "tried": len(tried)})
     if len(rates) < len(tried):
@@ -65,50 +64,35 @@ def searched(search, land):
     return place(best), None
 
 
-def place(p):
+def place(point):
     """The point as a tuple, which stays as it is when the search changes its dict; None for what is none."""
-    known = isinstance(p, dict) and set(p) == set(SIZES) and all(p[size] in VALUES for size in SIZES)
-    return tuple(p[size] for size in SIZES) if known else None
+    at = tuple(point.get(size) for size in SIZES) if isinstance(point, dict) else None
+    return at if at in PLACES else None
 
 
-class SmoothHill:
-    """Made-up rates: 100 at a peak, lower with each step from it, and None on a tenth of the points."""
+class Land:
+    """Made-up rates: a peak of 100, lower with each step from it, and None on a tenth of the points.
 
-    weak = "it finds the peak of a smooth hill in {found} of {runs} runs; does it look near the best so far?"
+    A hidden peak is where no mere climber comes: the first two places far from each other that are tried get low hills
+    around them, and the peak is far from both.
+    """
 
-    def __init__(self, dice):
-        self.peak, self.broken = dice.choice(PLACES), broken(dice)
-
-    def rate(self, at):
-        """The rate there, or None."""
-        return None if at in self.broken and at != self.peak else 100 * 0.7 ** steps(at, self.peak)
-
-
-class HiddenHill:
-    """Made-up rates: two low hills around the first tops tried, and a high one outside, which no mere climber finds."""
-
-    weak = "it begins on a low hill, and finds the high one in {found} of {runs} runs; does it look elsewhere, too?"
-
-    def __init__(self, dice):
-        self.dice, self.tops, self.peak, self.broken = dice, [], None, broken(dice)
+    def __init__(self, hidden):
+        self.peak, self.tops = None if hidden else random.choice(PLACES), []
+        self.broken = {at for at in PLACES[1:] if random.random() < 0.1}  # the defaults, the first of them, always run
 
     def rate(self, at):
         """The rate there, or None."""
         near = [top for top in self.tops if sum(x != y for x, y in zip(at, top, strict=True)) <= 2]
-        if not near and len(self.tops) < 2:
+        if self.peak is None and not near:
             near = [at]
             self.tops.append(at)
             if len(self.tops) == 2:
                 others = (sorted({*VALUES} - {*values}) for values in zip(*self.tops, strict=True))
-                self.peak = tuple(map(self.dice.choice, others))
+                self.peak = tuple(map(random.choice, others))
         if at in self.broken and at not in (*self.tops, self.peak):
             return None
         return 20 * 0.9 ** steps(at, near[0]) if near else 100 * 0.7 ** steps(at, self.peak)
-
-
-def broken(dice):
-    """A tenth of the points, which cannot run. The defaults, the first of them, always can."""
-    return {at for at in PLACES[1:] if dice.random() < 0.1}
 
 
 def steps(p, q):

@@ -6,7 +6,6 @@ import numpy as np
 
 from kernel_judge import Report
 
-from .. import language
 from .answers import is_near, judge_wishes
 
 FEWEST = 3  # launches of which a median says more than one of them does
@@ -53,4 +52,4 @@ def judge_timing(timing: Callable) -> Report:
     if device.warm:  # of an even number, either of two will do; else it would be that of all, the first included
         middle += timed[(len(timed) - 1) // 2 : len(timed) // 2 + 1]
     met = {WAITS: not device.hurried, REPEATS: len(timed) >= FEWEST, MEDIAN: any(is_near(given, one) for one in middle)}
-    return judge_wishes({language.said(wish): None if given is None else met[wish] for wish in met})
+    return judge_wishes({wish: None if given is None else met[wish] for wish in met})

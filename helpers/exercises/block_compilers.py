@@ -10,7 +10,7 @@ from ..instruments import BlockRun, run_triton
 from ..ladder import ceil_div
 from ..needs import need
 from .answers import Answer
-from .rules import misses
+from .rules import MissesTheIdea
 
 TILE = dict(BM=32, BN=64, BK=16)
 WHOLE = (64, 128, 48)  # M, N, K of tiles that are whole, where what is loaded is counted
@@ -33,7 +33,7 @@ def judge_product(kernel: Callable | str) -> Report:
             where = f"{' x '.join(map(str, shape))} (M x N x K), {numbers}"
             return Report(name, (first_wrong(run, where),))
         if shape == WHOLE and (more := more_than_needed(run, *shape)):
-            return misses(Report(name, ()), more)
+            return MissesTheIdea(name, (more,))
     return Answer(name, ())
 
 

@@ -2,8 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -14,14 +15,9 @@ from ..launch import draw
 from .answers import Answer, raised, source_around
 
 RUNS = (((2, 2), (4, 6, 8)), ((2, 3), (7, 11, 13)), ((3, 2), (12, 5, 9)))  # grids of ranks, and M, N, K
-WIDTH, PASSES = 3, 20  # columns of A in a panel, at most; times that a step may have to wait for other ranks
+WIDTH = 3  # columns of A in a panel, at most
 AT_PANEL = "on {p} x {q} ranks, with M, N, K = {M}, {N}, {K}, at the panel from k = {first} to {last}: {found}"
 AS_MANY = "C of rank {place} is wrong, though as many bytes came as in SUMMA"
-WAITS = "rank {place} waits along its {group} for the panel of number {root}, which sends nothing"
-
-
-class Later(BaseException):
-    """The owner, as `WAITS` names it, has not sent its panel yet: this rank's step begins anew, once others went on."""
 
 
 class Group:
@@ -38,31 +34,18 @@ class Group:
                 raise TypeError(f"root is {root}, so this rank of the {self.name} is the owner, and passes no array")
             self.sent[key] = panel.copy()
         if key not in self.sent:
-            raise Later({"root": root, "group": (self.name, {})})
+            raise RuntimeError(f"it waits along its {self.name} for the panel of number {root}, which sends nothing")
         self.came.append(self.sent[key].copy())
         return self.came[-1]
-
-
-@dataclass
-class Rank:
-    """A rank: row i and column j of the grid, its blocks, where K is cut among its row and its column, these groups."""
-
-    i: int
-    j: int
-    A: np.ndarray
-    B: np.ndarray
-    C: np.ndarray
-    of_A: list
-    of_B: list
-    row: Group | None = None
-    column: Group | None = None
 
 
 def judge_panel_step(step: Callable) -> Report:
     """Judge a learner's step(me, k0, k1, left, top) of SUMMA, on grids of 2 x 2, 2 x 3 and 3 x 2 ranks. A `Report`.
 
     After each panel each rank has to have got as many bytes as its two panels have, and C has to be right so far.
-    `me` is a `Rank`, k0 and k1 are the panel's ends, `left` is the column of ranks with A's, `top` the row with B's.
+    `me` is the rank in row me.i and column me.j of the grid: me.A, me.B and me.C are its blocks, me.of_A and me.of_B
+    say where K is cut among its row and its column, and me.row and me.column are these, each a `Group`. k0 and k1 are
+    the panel's ends, `left` is the column of ranks with A's, `top` the row with B's.
     """
     wrong = None if step.__code__.co_names else Finding("not yet", "It does nothing so far.")  # a stub names nothing
     for grid, size in RUNS:
@@ -78,37 +61,26 @@ def wrong_product(step: Callable, grid: tuple, size: tuple) -> Finding | None:
     ranks = {}
     for i, j in product(range(p), range(q)):
         a, b = strips_A[i][:, of_A[j] : of_A[j + 1]], strips_B[j][of_B[i] : of_B[i + 1]]
-        ranks[i, j] = Rank(i, j, a, b, np.zeros((len(a), b.shape[1]), np.float32), of_A, of_B)
+        blocks = dict(A=a.copy(), B=b.copy(), C=np.zeros((len(a), b.shape[1]), np.float32))
+        ranks[i, j] = SimpleNamespace(i=i, j=j, of_A=of_A, of_B=of_B, **blocks)
     for k0, k1, left, top in panels(K, p, q, WIDTH):
-        wrong = one_step(step, ranks, (k0, k1, left, top))
-        for (i, j), rank in ranks.items():
-            wrong = wrong or wrong_block(rank, strips_A[i][:, :k1], strips_B[j][:k1], k0)
+        wrong, sent = None, defaultdict(dict)
+        # The owners of both panels first, then of one: whoever asks for a panel finds it sent.
+        for i, j in sorted(ranks, key=lambda place: (place[0] != top) + (place[1] != left)):
+            me = ranks[i, j]
+            me.row, me.column = Group("row", j, sent["row", i]), Group("column", i, sent["column", j])
+            try:
+                step(me, k0, k1, left, top)
+            except (Exception, SystemExit) as error:  # a learner's function may fail in any way
+                wrong = wrong or raised(error, ("rank {place}", {"place": (i, j)}))
+            wrong = wrong or wrong_block(me, strips_A[i][:, :k1], strips_B[j][:k1], k0)
         if wrong:
             values = dict(p=p, q=q, M=M, N=N, K=K, first=k0, last=k1 - 1)
             return replace(wrong, key=AT_PANEL, values=values | {"found": wrong})
     return None
 
 
-def one_step(step: Callable, ranks: dict, panel: tuple) -> Finding | None:
-    """Let all ranks take the step, those that wait for a panel again; what is wrong if one cannot, or None."""
-    sent, waiting, late = defaultdict(dict), {**ranks}, None
-    for _ in range(PASSES):
-        for place, rank in list(waiting.items()):
-            row, column = Group("row", rank.j, sent["row", rank.i]), Group("column", rank.i, sent["column", rank.j])
-            me = replace(rank, A=rank.A.copy(), B=rank.B.copy(), C=rank.C.copy(), row=row, column=column)
-            try:
-                step(me, *panel)
-            except Later as later:
-                late = Finding("error", WAITS, values=later.args[0] | {"place": place})
-            except (Exception, SystemExit) as error:  # a learner's function may fail in any way
-                return raised(error, ("rank {place}", {"place": place}))
-            else:
-                rank.C, rank.row, rank.column = me.C, row, column
-                del waiting[place]
-    return late if waiting else None
-
-
-def wrong_block(rank: Rank, A: np.ndarray, B: np.ndarray, k0: int) -> Finding | None:
+def wrong_block(rank: SimpleNamespace, A: np.ndarray, B: np.ndarray, k0: int) -> Finding | None:
     """What is wrong with what came for a rank, or with its C, which should be A @ B by now; None if nothing is."""
     for group, due in ((rank.row, A[:, k0:]), (rank.column, B[k0:])):
         got = sum(panel.nbytes for panel in group.came)

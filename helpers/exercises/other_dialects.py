@@ -11,8 +11,8 @@ from old_roc.roc import RocKernel
 from old_roc.vocabulary import vocabulary as table
 
 from .. import ladder
+from ..arguments import named
 from ..launch import DIALECTS, Kernel, KernelError, cuda_kernel, dialect, numba_internals, on_ptx
-from ..names import named
 
 
 def amd_report(

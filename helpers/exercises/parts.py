@@ -4,11 +4,9 @@ import re
 from textwrap import dedent, indent
 
 from .. import ladder
-from ..launch import KernelError, dialect
+from ..launch import dialect
 
-PART = re.compile(r"^(?P<space> *)(?:(?:#|//) (?P<alone>\d)\. |\S.*(?:#|//) (?P<beside>\d)\. )")
-# In C: a name, and an index with a comma that stands in no brackets of its own.
-COMMA = re.compile(r"\w+(?: *\[[^\[\]]*\])* *\[(?:[^\[\](),]|\([^()]*\))*,[^\[\]]*\]")
+PART = re.compile(r".*(?:#|//) (\d)\. ")  # as in "# 3. Everyone is done reading"; code may stand before it
 
 
 def with_part(name: str, step: str, parts: int | tuple[int, int], text: str) -> str:
@@ -16,10 +14,8 @@ def with_part(name: str, step: str, parts: int | tuple[int, int], text: str) -> 
 
     `parts`: the number in the comment that begins the part, or (first, last). The last one ends where the next part
     begins, or the block of lines around that part or around this one. Raises ValueError for a part that the kernel
-    has not, and KernelError for Python's index of two numbers in C.
+    has not.
     """
-    if name == "OpenCL":
-        refuse_commas(text)
     lines = dialect(name).source_of(ladder.step(step).name).splitlines(keepends=True)
     first, last = parts if isinstance(parts, tuple) else (parts, parts)
     begins = {part_of(line): at for at, line in enumerate(lines) if part_of(line)}
@@ -38,17 +34,6 @@ def with_part(name: str, step: str, parts: int | tuple[int, int], text: str) -> 
     return "".join(lines[: begins[first]]) + mine + "\n" + "".join(lines[end:])
 
 
-def refuse_commas(text: str) -> None:
-    """Raise KernelError for OpenCL C in which an index has a comma, with the line of the text."""
-    for number, line in enumerate(text.lstrip("\n").splitlines(), 1):
-        if found := COMMA.search(line.partition("//")[0]):
-            raise KernelError(
-                f"line {number} of your text has {found[0]}. The language C has no such index: it takes what "
-                "stands behind the comma. Write A[row * L + k] for a matrix, where L is the length of a row, and "
-                "T[row][k] for an array T that was declared with two sides."
-            )
-
-
 def margin(line: str) -> int:
     """The number of spaces that a line begins with."""
     return len(line) - len(line.lstrip(" "))
@@ -57,4 +42,4 @@ def margin(line: str) -> int:
 def part_of(line: str) -> int | None:
     """The number of the part that the line begins; None if it begins none."""
     found = PART.match(line)
-    return int(found["alone"] or found["beside"]) if found else None
+    return int(found[1]) if found else None

@@ -4,16 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from kernel_judge import Finding, Report
+from kernel_judge import Finding, Kind, Report
 
 from ..instruments import trace
-from ..launch import Kernel, KernelError, cuda_kernel, parameters_like
+from ..launch import Kernel, KernelError, cuda_kernel
+from .loads import more_than_its_rung
 from .parts import with_part
-from .rules import NOTHING, judged, lines_of, right
+from .rules import MissesTheIdea, judged
 
 TILES = 3  # of K: the first is asked for before the loop, so two are left to ask for early
 ASK = "fetch(A, B, row0, col0, k0, thread, a_new, b_new)\n"
-TWICE = "a thread reads {reads} numbers of {name} for {tiles} tiles; it needs {tiles}"
 BARRIERS = "{barriers} for {tiles} tiles; one a tile is enough"
 EARLY = "{reads} reads between asking for {name} and storing it; {most} are there to do"
 OTHERS = "for {tiles} tiles, it takes numbers of the K-tiles {order} of {name}. Where does the next tile begin?"
@@ -44,53 +44,44 @@ def double_buffered(text: str, TILE: int = 4) -> Kernel:
 def judge_prefetching(k: Kernel) -> Report:
     """Check a kernel launched like `tiled`, then judge when it asks, stores and reads. Returns a `Report`.
 
-    Three tiles of K: each number is asked for once, one barrier a tile, and a whole other tile is read between asking
+    Three tiles of K: it loads no more than `tiled`, one barrier a tile, and a whole other tile is read between asking
     for a tile and storing it. Where the numbers are wrong, it says of which tiles the first thread takes numbers.
     """
-    tile = parameters_like(k, "tiled")["TILE"]
-    report = right(k, (tile, tile, TILES * tile), ("its order is looked at", {}))
-    if report or report.findings[0].kind in NOTHING:
-        return judged(k, report, first_that_waits)
-    return replace(report, findings=(*report.findings, *other_tiles(k, tile)))
+    tile = k.parameters["TILE"]
+    report = judged(k, lambda k: more_than_its_rung(k, tile, tile, TILES * tile), late)
+    if report or isinstance(report, MissesTheIdea) or report.findings[0].kind == Kind.NOT_YET:
+        return report
+    return replace(report, findings=(*report.findings, *other_tiles(k)))
 
 
-def first_that_waits(k: Kernel) -> list[Finding]:
+def late(k: Kernel) -> list[Finding]:
     """What the first of its threads that is late does not do early."""
     tile = k.parameters["TILE"]
     seen = trace(k, tile, tile, TILES * tile)
-    for thread in range(tile * tile):
-        if found := waits(seen.where(thread=thread), tile):
-            return [found]
-    return []
+    return next((found for thread in range(tile * tile) if (found := waits(seen.where(thread=thread), tile))), [])
 
 
-def waits(a: np.ndarray, tile: int) -> Finding | None:
-    """What a thread with these accesses, of three tiles of K, does not do early; None if it does it all."""
+def waits(a: np.ndarray, tile: int) -> list[Finding]:
+    """What a thread with these accesses, of three tiles of K, does not do early; [] if it does it all."""
     stores = np.flatnonzero((a["memory"] == "shared") & a["writes"])[2::2]  # of the second tile and the third
-    if len(stores) < TILES - 1:
-        return Finding("waits", "a thread stores fewer than two numbers a tile, so it asks for none early")
-    for name in "AB":
-        asked = a[a["array"] == name]
-        if len(asked) > TILES:
-            values = {"reads": len(asked), "name": name, "tiles": TILES}
-            return Finding("asks twice", TWICE, lines_of(asked), values)
     barriers = len({*a["phase"].tolist()}) - 1
     if barriers > TILES:
-        return Finding("barriers", BARRIERS, values={"barriers": barriers, "tiles": TILES})
+        return [Finding("barriers", BARRIERS, values={"barriers": barriers, "tiles": TILES})]
     for name in "AB":
         for asked, stored in zip(np.flatnonzero(a["array"] == name)[1:], stores, strict=False):
             read = np.count_nonzero(a[asked:stored]["memory"] == "shared")
             if read < 2 * tile:
                 values = {"reads": read, "name": name, "most": 2 * tile}
-                return Finding("waits", EARLY, lines_of(a[[asked, stored]]), values)
-    return None
+                return [Finding("waits", EARLY, lines_of(a[[asked, stored]]), values)]
+    return []
 
 
-def other_tiles(k: Kernel, tile: int) -> list[Finding]:
+def other_tiles(k: Kernel) -> list[Finding]:
     """The tiles of K of which the first thread asks for numbers, where they are not one after the other."""
+    tile = k.parameters["TILE"]
     try:
         mine = trace(k, tile, tile, TILES * tile).where(thread=0, writes=False)
-    except (KernelError, ValueError):
+    except KernelError:  # as for one that does not compile
         return []
     a, b = (mine[mine["array"] == name] for name in "AB")
     for name, asked, tiles in (("A", a, a["index"] % (TILES * tile) // tile), ("B", b, b["index"] // tile // tile)):
@@ -99,3 +90,8 @@ def other_tiles(k: Kernel, tile: int) -> list[Finding]:
             values = {"tiles": TILES, "order": ", ".join(map(str, order)), "name": name}
             return [Finding("wrong tile", OTHERS, lines_of(asked[1:]), values)]
     return []
+
+
+def lines_of(accesses: np.ndarray) -> tuple:
+    """The lines of k.source at which these accesses are made."""
+    return tuple(sorted({*accesses["line"].tolist()} - {0}))

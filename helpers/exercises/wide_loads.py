@@ -5,10 +5,10 @@ import re
 from kernel_judge import Finding, Report
 
 from ..instruments import bank_conflicts, cells, trace
-from ..launch import Kernel, cuda_kernel, parameters_like
-from .loads import check_loads
+from ..launch import Kernel, cuda_kernel
+from .loads import more_than_its_rung
 from .parts import with_part
-from .rules import judged, right
+from .rules import judged
 
 PADDING = re.compile(r"(?<=LONG = TILE \+ )\d+")  # words behind each row of As
 COUNTED = 16  # the TILE at which conflicts are counted: a padding of one word is not enough there
@@ -29,8 +29,7 @@ def untransposed(text: str, **parameters: int) -> Kernel:
 
 def judge_wide(k: Kernel) -> Report:
     """Check a kernel launched like `vectorized`, then count its loads from As and Bs: four numbers with each."""
-    parameters_like(k, "vectorized")
-    return judged(k, right(k), not_wide)
+    return judged(k, not_wide)
 
 
 def not_wide(k: Kernel) -> list[Finding]:
@@ -47,40 +46,32 @@ def not_wide(k: Kernel) -> list[Finding]:
 
 
 def transposed(text: str, pad: int, TILE: int = 4) -> Kernel:
-    """The CUDA kernel `tiled` with a learner's parts 1 to 3, and `pad` words behind each row of its As.
-
-    Raises ValueError for a `pad` that is no whole number from 0 on.
-    """
-    if not isinstance(pad, int) or pad < 0:
-        raise ValueError(f"pad={pad!r:.60} is no number of words; give 0, 1, 2 or more.")
+    """The CUDA kernel `tiled` with a learner's parts 1 to 3, and `pad` words behind each row of its As."""
     source = with_part("CUDA", "tiled", (1, 3), text).replace("((TILE, TILE)", "((TILE, LONG)", 1)
     source = source.replace("    @cuda.jit", f"    LONG = TILE + {pad}\n\n    @cuda.jit", 1)
     return cuda_kernel(source, like="tiled", TILE=TILE)
 
 
 def judge_transposed(k: Kernel) -> Report:
-    """Check a kernel that `transposed` has built, then its tiles: A[row, k] in As[k, row], but B[k, col] in Bs[k, col].
+    """Check a kernel that `transposed` has built, what it loads, and its tile: A[row, k] in As[k, row].
 
     Then its padding: the smallest without a conflict in the stores to As.
     """
-    tile = parameters_like(k, "tiled")["TILE"]
-    report = judged(k, check_loads(k, tile, tile, tile), not_transposed)
-    return judged(k, report, not_smallest)
+    tile = k.parameters["TILE"]
+    return judged(k, lambda k: more_than_its_rung(k, tile, tile, tile), not_transposed, not_smallest)
 
 
 def not_transposed(k: Kernel) -> list[Finding]:
-    """A number of A that is not at the transposed place in As, or one of B not at its own in Bs, if K is one tile."""
+    """A number of A that is not at the transposed place in As, if K is one tile."""
     tile = k.parameters["TILE"]
     seen = trace(k, tile, tile, tile)
-    for name in "AB":
-        loads, stores = seen.where(array=name, writes=False), seen.where(array=f"{name}s", writes=True)
-        read = dict(zip(loads["thread"].tolist(), cells(loads, tile), strict=True))
-        for thread, place in zip(stores["thread"].tolist(), cells(stores, seen.shapes[f"{name}s"][1]), strict=True):
-            row, col = read.get(thread, (-1, -1))
-            if place != ((col, row) if name == "A" else (row, col)):
-                kind = "not transposed" if name == "A" else "not in place"
-                values = {"read": f"{name}[{row}, {col}]", "stored": f"{name}s[{place[0]}, {place[1]}]"}
-                return [Finding(kind, "the thread that reads {read} stores at {stored}", values=values)]
+    loads, stores = seen.where(array="A", writes=False), seen.where(array="As", writes=True)
+    read = dict(zip(loads["thread"].tolist(), cells(loads, tile), strict=True))
+    for thread, place in zip(stores["thread"].tolist(), cells(stores, seen.shapes["As"][1]), strict=True):
+        row, col = read.get(thread, (-1, -1))
+        if place != (col, row):
+            values = {"read": f"A[{row}, {col}]", "stored": f"As[{place[0]}, {place[1]}]"}
+            return [Finding("not transposed", "the thread that reads {read} stores at {stored}", values=values)]
     return []
 
 

@@ -33,9 +33,9 @@ from .. import devices, ladder, needs
 from ..arguments import sizes
 from ..child import in_child, made_from, packed
 from ..launch import Kernel, KernelError, cuda_kernel, draw
-from ..launch.cuda import SIGNATURE
 from ..launch.cuda_source import from_function, from_text
 from ..launch.numba_internals import compile_ptx, plain_function
+from ..launch.on_cuda import SIGNATURE
 from ..launch.on_ptx import refuse_long
 
 # What this room offers, too.
@@ -147,7 +147,7 @@ def ptx_of(k: Kernel, arch: str) -> str:
 
 def ptx(source: str | Callable, parameters: dict, capability: tuple[int, int]) -> str:
     """In the child: PTX of the kernel for GPUs of that compute capability, (major, minor). Raises KernelError."""
-    function = from_text(source, parameters) if isinstance(source, str) else from_function(source)[0]
+    function = from_text(source, **parameters) if isinstance(source, str) else from_function(source)[0]
     try:
         return compile_ptx(plain_function(function), SIGNATURE, capability)
     except Exception as error:  # Numba raises many kinds; the learner needs its words, not the stages of its pipeline

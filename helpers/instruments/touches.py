@@ -16,11 +16,10 @@ from ptx_machine import LINE, SECTOR, PTXError, bank_rounds, sectors
 from ptx_machine.touches import Table, Trace, Traffic, by_line, cells, of_run, records
 
 from .. import devices, ladder
-from ..arguments import sizes
+from ..arguments import named, sizes
 from ..child import in_child, made_from, packed, source_line
 from ..launch import Kernel, KernelError, draw
 from ..launch.on_ptx import EXAMPLE, ptx_of
-from ..names import named
 
 LIMIT = 1 << 15  # multiply-adds of a run, of which a picture can be drawn
 MOST = 4_000_000  # accesses of threads that the PTX machine keeps: many more than of any kernel of these sizes
@@ -44,7 +43,7 @@ def predicted_traffic(k: Kernel, M: int, N: int, K: int) -> Traffic:
     M, N, K = sizes((M, N, K))
     k = k.fitted(M, N, K)
     step, given = ladder.step(k.step), (k.parameters, M, N, K)
-    return Traffic(M, N, K, step.global_loads(*given), step.global_stores(*given), *step.shared_accesses(*given))
+    return Traffic(M, N, K, step.global_loads(*given), M * N, *step.shared_accesses(*given))
 
 
 def coalescing(k: Kernel, M: int, N: int, K: int, pieces: str = "sectors") -> Table:

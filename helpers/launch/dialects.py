@@ -1,22 +1,83 @@
-"""The one table of dialects."""
+"""The two dialects: their files, and which step, device and parameters a call of a builder means."""
 
 import importlib
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
 
-from ..arguments import some
-from ..names import named
-from .resolve import Dialect
+from .. import ladder
+from ..arguments import named, some
+from ..devices import Device
 
-DIALECTS = "CUDA", "OpenCL"
+PACKAGE = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """What differs between CUDA and OpenCL, but for how a kernel is built and launched, which its module says.
+
+    name      "CUDA" or "OpenCL"
+    suffix    of its files; `language`: of them, as Markdown calls it
+    comment   what begins a comment; `begins`: what begins the kernel
+    """
+
+    name: str
+    suffix: str
+    language: str
+    comment: str
+    begins: str
+
+    def load(self) -> ModuleType:
+        """`on_cuda` or `on_opencl`, loaded now. Raises `needs.Missing` where its package cannot be loaded."""
+        return importlib.import_module(f".on_{self.name.lower()}", __package__)
+
+    @property
+    def build(self) -> Callable:
+        """`cuda_kernel` or `opencl_kernel`."""
+        return getattr(self.load(), f"{self.name.lower()}_kernel")
+
+    def device(self, step: ladder.Step | None = None, name: str | Device | None = None) -> Device:
+        """The device on which kernels of that step, or of any, run."""
+        return self.load().device_for(step, name)
+
+    def place(self, step: str) -> str:
+        """Where that step's file lies in the repository."""
+        return f"helpers/{self.name.lower()}/{step}.{self.suffix}"
+
+    def source_of(self, step: str) -> str:
+        """The text of that step's file."""
+        return (PACKAGE / self.name.lower() / f"{step}.{self.suffix}").read_text(encoding="utf-8")
+
+    def resolve(self, step: object, like: str | None, device: object, given: dict) -> dict:
+        """What a call of the builder asks for: a `Kernel`'s arguments, but for the source. Raises ValueError."""
+        own = like is not None
+        if not own and (callable(step) or re.search(r"[\n{;(]", str(step))):  # a name has none of these
+            names = ", ".join(ladder.steps(self.name))
+            raise ValueError(f"your own kernel needs like=...: the step whose block and grid it has, one of {names}.")
+        rung = ladder.step(like if own else step, self.name)
+        found = self.device(rung, device)
+        return dict(
+            step=rung.name,
+            parameters=ladder.parameters(rung, found, given),
+            device=found,
+            own=own,
+            by_shape=rung.by_shape and not given,
+        )
+
+
+DIALECTS = {
+    "CUDA": Dialect("CUDA", "py", "python", "#", "@cuda.jit"),
+    "OpenCL": Dialect("OpenCL", "cl", "c", "//", "__kernel"),
+}
 
 
 def dialect(name: str) -> Dialect:
-    """The dialect of that name, "CUDA" or "OpenCL", in any case. Raises ValueError for another.
-
-    Its module is loaded then, since the other's package may be broken. Raises `needs.Missing` where its own is.
-    """
-    name = named(name, DIALECTS, "dialect")
-    return getattr(importlib.import_module(f".{name.lower()}", __package__), name.upper())
+    """The dialect of that name. Raises ValueError for others, `needs.Missing` where one cannot be loaded."""
+    found = DIALECTS[named(name, DIALECTS, "dialect")]
+    found.load()
+    return found
 
 
 def dialects(names: str | Iterable[str] | None) -> list[Dialect]:

@@ -1,24 +1,245 @@
-"""One object for a built kernel of either dialect: k(A, B) -> C."""
+"""What computes A @ B here: a kernel of either dialect, a function of the host, a library. All are C = k(A, B).
 
+A and B travel one way: NumPy arrays -> `Contestant.__call__`, which validates them once -> `upload` -> `launch` ->
+`download` -> C. Checking and timing walk the same way; none has a launch path of its own.
+"""
+
+import linecache
 import math
+import time
+from collections.abc import Callable
 
 import numpy as np
 
 from .. import ladder
 from ..arguments import sizes, some, told
-from ..devices import PTX_MACHINE, Device
-from ..errors import KernelError
+from ..devices import Device
+from ..errors import KernelError, in_our_words
 from ..language import ENGLISH, spelled
-from .contestant import Contestant
-from .operands import GUARD, OnDevice, as_placed, refuse_another_shape, refuse_beyond_host
+from . import operands
+from .operands import OnDevice
 
+PAST_THE_END = "the kernel wrote {count} elements past the end of C: a store guard is missing"
+LOST = (
+    "the GPU stopped a kernel ({error}), as where it reads or writes outside an array, or does not end. Nothing more "
+    "runs on the GPU from here: restart Python, and run the cells again without that launch."
+)
 OCLGRIND_LIMIT = 128**3  # multiply-adds that Oclgrind does in some seconds
+
+
+class Backend:
+    """Where A, B and C lie and are multiplied, as one thread reaches it: the host. A subclass is a kind of device."""
+
+    def __init__(self, device: Device | None = None):
+        self.device = device
+
+    def hold(self, size: int, behind: float, X: np.ndarray | None = None) -> object:
+        """A buffer of so many float32, those of X if it is given, and behind them a guard full of `behind`."""
+        buffer, guard = self.empty(size + operands.GUARD), np.full(operands.GUARD, behind, np.float32)
+        if X is not None:
+            self.write(buffer, np.ascontiguousarray(X))
+        if guard.size:
+            self.write(buffer, guard, size)
+        return buffer
+
+    def empty(self, size: int) -> object:
+        """A buffer of so many float32. Raises MemoryError where there is no room."""
+        return np.empty(size, np.float32)
+
+    def write(self, buffer: object, X: np.ndarray, start: int = 0) -> None:
+        """Copy X, C-contiguous float32, into the buffer, from that element on."""
+        buffer[start : start + X.size] = X.ravel()
+
+    def read(self, buffer: object, start: int = 0, end: int | None = None) -> np.ndarray:
+        """What lies in the buffer between two elements, or from one to its end, as a new array."""
+        return buffer[start:end].copy()
+
+    def timed(self, multiply: Callable, launches: int) -> float:
+        """Multiply so many times, and wait for the last C. Returns seconds a launch."""
+        start = time.perf_counter()
+        for _ in range(launches):
+            multiply()
+        return (time.perf_counter() - start) / launches
+
+
+class Work:
+    """A, B and C where they are multiplied, each with a guard behind it, ready to be multiplied again and again.
+
+    `launcher`: Work -> what multiplies once, or asks for it, as its backend's `timed` takes it.
+    """
+
+    on = Backend()
+
+    def __init__(
+        self, on: Backend, A: np.ndarray | OnDevice, B: np.ndarray | OnDevice, fill: float | None, launcher: Callable
+    ):
+        self.on, self.sizes = on, (A.shape[0], B.shape[1], A.shape[1])
+        self.A, self.B = (X.memory if isinstance(X, OnDevice) else on.hold(X.size, np.nan, X) for X in (A, B))
+        M, N, _ = self.sizes
+        self.C = on.hold(M * N, operands.CANARY, None if fill is None else np.full(M * N, fill, np.float32))
+        self.multiply = launcher(self)
+
+    def launch(self) -> float:
+        """Multiply once, and wait for C. Returns what `timed` does."""
+        return self.timed(1)
+
+    def timed(self, launches: int) -> float:
+        """Multiply so many times, and wait for the last C. Returns seconds a launch.
+
+        The host and OpenCL's CPU devices are timed by the wall, an OpenCL GPU by its profile of each launch, a CUDA GPU
+        between two of its events around all of them. The PTX machine gives NaN.
+        """
+        return self.on.timed(self.multiply, launches)
+
+    def download(self) -> np.ndarray:
+        """C, float32 (M, N), as a new array. Raises KernelError if something wrote past its end."""
+        M, N, _ = self.sizes
+        guard = self.on.read(self.C, M * N)
+        if touched := np.count_nonzero(guard != operands.CANARY):
+            raise KernelError(PAST_THE_END, count=touched)
+        return self.on.read(self.C, 0, M * N).reshape(M, N)
+
+    def matrices(self) -> list:
+        """A, B and C with their shapes, where buffers are arrays: NumPy's or Numba's."""
+        M, N, K = self.sizes
+        shapes = (M, K), (K, N), (M, N)
+        return [X[: m * n].reshape(m, n) for X, (m, n) in zip((self.A, self.B, self.C), shapes, strict=True)]
+
+
+class Contestant:
+    """Whatever computes A @ B here. A subclass says how its work is made, and overrides what differs.
+
+    dialect        "CUDA", "OpenCL", or "Python" for what runs on the host
+    name           as timings call it
+    step           the rung that it is, or is launched like; None for what is not of the ladder
+    parameters     a dict, empty where there are none; where they follow from the shape, those of a large product
+    source         its source as text, "" where there is none to show
+    device         the `devices.Device` it runs on; None for the host
+    backend        the `Backend` of its work, a class
+    own            True for a learner's kernel, which must pass `check` before it runs here
+    build_seconds  what building took; None where nobody knows
+    inputs         the type that it rounds A and B to, such as "tf32"; "float32" where it takes them as they are
+    """
+
+    dialect = "Python"
+    name = step = None
+    device: Device | None = None
+    parameters: dict = {}  # noqa: RUF012, replaced, never changed
+    source = ""
+    own = False
+    build_seconds: float | None = 0.0
+    inputs = "float32"
+    backend: type[Backend] = Backend
+    multiplied: frozenset = frozenset()  # sizes that it is ready for; replaced, never changed
+
+    def __call__(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        """C = A @ B. A (M, K), B (K, N): float32 arrays; returns C (M, N), a new float32 array.
+
+        Raises TypeError or ValueError for operands that do not fit, MemoryError when they are too large for the device,
+        KernelError for a learner's kernel that has not passed `check`.
+        """
+        M, N, K = operands.validate(A, B)
+        self.refuse(M, N, K)
+        if 0 in (M, N, K):
+            return np.zeros((M, N), np.float32)
+        work = self.upload(A, B)
+        work.launch()
+        return work.download()
+
+    def upload(self, A: np.ndarray | OnDevice, B: np.ndarray | OnDevice, fill: float | None = np.nan) -> Work:
+        """Put A (M, K) and B (K, N), or what `place` made of them, where they are multiplied, and a C full of `fill`.
+
+        With fill=None, C is left as it is found.
+        """
+        M, N, K = operands.validate(A, B)
+        return Work(self.backend(self.device), A, B, fill, self.fitted(M, N, K).launcher)
+
+    def launcher(self, work: Work) -> Callable:
+        """What multiplies that work once, or asks for it, as its backend's `timed` takes it."""
+        raise NotImplementedError
+
+    def refuse(self, M: int, N: int, K: int) -> None:
+        """Raise what speaks against a product of that size; return None if nothing does."""
+
+    def fitted(self, M: int, N: int, K: int) -> "Contestant":
+        """What multiplies a product of that size: itself, or itself with sizes chosen for that shape."""
+        return self
+
+    def ready(self, M: int, N: int, K: int) -> "Contestant":
+        """What multiplies a product of that size, with all that it takes built. Every clock calls it before it starts.
+
+        What is `fitted` is launched once, too, since drivers and libraries leave work to a first launch of a shape.
+        """
+        k = self.fitted(M, N, K)
+        if (M, N, K) not in k.multiplied:
+            k.upload(np.zeros((M, K), np.float32), np.zeros((K, N), np.float32)).launch()
+            k.multiplied |= {(M, N, K)}
+        return k
+
+    @property
+    def untimed(self) -> bool:
+        """Whether it runs on the PTX machine: right numbers, and no speed to measure."""
+        return self.device is not None and self.device.kind == "PTX machine"
+
+    def __str__(self):
+        return self.name
+
+
+class NotYet(Exception):
+    """A stub that its learner has not filled in."""
+
+
+class HostKernel(Contestant):
+    """A function of two float32 arrays, A (M, K) and B (K, N), that returns A @ B, such as np.matmul."""
+
+    def __init__(self, function: Callable):
+        if hasattr(function, "py_func") or not callable(function):
+            raise TypeError(
+                f"{told(function)[:40]} is neither a built kernel nor a function of (A, B), such as np.matmul. Build a "
+                "kernel first: cuda_kernel(..., like=...) or opencl_kernel(..., like=...)."
+            )
+        self.function = function
+        self.name = getattr(function, "__name__", "your function")
+        code = getattr(function, "__code__", None)
+        self.source = "".join(linecache.getlines(code.co_filename)) if code else ""  # a notebook's cell, or a file
+
+    def upload(self, A: np.ndarray, B: np.ndarray, fill: float = np.nan) -> "HostWork":
+        """Copy A (M, K) and B (K, N). `fill` goes unused, since the function makes C itself."""
+        operands.validate(A, B)
+        return HostWork(self.function, A, B)
+
+
+class HostWork(Work):
+    """Copies of A and B, since the function may write to them."""
+
+    def __init__(self, function, A, B):
+        self.function, self.A, self.B, self.C = function, A.copy(), B.copy(), None
+
+    def multiply(self):
+        """Call the function once."""
+        with in_our_words():
+            self.C = self.function(self.A, self.B)
+
+    def download(self):
+        """What the function returned. Raises NotYet for None, ValueError for another shape than C's."""
+        if self.C is None:
+            raise NotYet("it returns None")
+        shape = (self.A.shape[0], self.B.shape[1])
+        if np.shape(self.C) != shape:
+            raise ValueError(f"it returns shape {np.shape(self.C)} where C is {shape}.")
+        return np.asarray(self.C)
+
+
+def contestant(k: Contestant | Callable) -> Contestant:
+    """`k` itself if it is a contestant, else the function `k` as one. Raises TypeError for what is neither."""
+    return k if isinstance(k, Contestant) else HostKernel(k)
 
 
 class Kernel(Contestant):
     """A built matrix-product kernel of one dialect, ready to run on one device. The ladder says its grid and block."""
 
     device: Device
+    build_seconds = None
 
     def __init__(self, step: str, parameters: dict, source: str, device: Device, own: bool, by_shape: bool = False):
         """`by_shape`: the parameters follow from the shape of each product, since none were given."""
@@ -28,31 +249,43 @@ class Kernel(Contestant):
         self.inputs = parameters.get("INPUT", "float32")
         self.block = ladder.STEPS[step].block(parameters)
 
+    def compile(self) -> None:
+        """Build it, once. Raises KernelError for what does not compile, or cannot be launched here."""
+        if self.build_seconds is None:
+            start = time.perf_counter()
+            self.build()
+            self.build_seconds = time.perf_counter() - start
+
+    def build(self) -> None:
+        """Build it now. A learner's may crash its compiler, or keep it busy: `check` builds it first, in a child."""
+        raise NotImplementedError
+
     def refuse(self, M: int, N: int, K: int) -> None:
         """Raise what speaks against running this kernel at that size; return None if nothing does."""
         if not self.checked:
             raise KernelError(
-                f"{self} has not passed a check yet. Run check(k) first: a wrong kernel can return wrong "
-                f"numbers quickly, or take the whole notebook down with it."
+                f"{self} has not passed a check yet. Run check(k) first: a wrong kernel can return wrong numbers "
+                "quickly, or take the whole notebook down with it."
             )
         self.refuse_size(M, N, K)
 
     def refuse_size(self, M: int, N: int, K: int) -> None:
-        """Raise what speaks against that size, whether the kernel is right or not."""
-        refuse_beyond_memory(self.device, M, N, K)
-        if hasattr(self.device.handle, "max_mem_alloc_size"):  # one of OpenCL's
-            refuse_beyond_buffer(self.device, M, N, K)
+        """Raise MemoryError for a matrix whose elements a kernel's 32-bit index cannot count."""
+        if max(M * K, K * N, M * N) + operands.GUARD >= 2**31:
+            raise MemoryError(f"{M} x {K} times {K} x {N} is too large. Multiply a block of rows of A at a time.")
 
     def place(self, X: np.ndarray, over: OnDevice | None = None) -> OnDevice:
-        """Copy X, C-contiguous float32, to the device, to be given to `upload` in its place, once or more often.
+        """Copy X, float32, to the device, to be given to `upload` in its place, once or more often.
 
         `over`: a matrix of the same shape, placed before, whose memory X takes.
         """
-        X, on = as_placed("X", X), self.backend(self.device)
+        operands.refuse_no_matrix("X", X)
+        on = self.backend(self.device)
         if over is None:
             return OnDevice(X.shape, on.hold(X.size, np.nan, X), self.device)
-        refuse_another_shape(X, over)
-        on.write(over.memory, X)
+        if over.shape != X.shape:
+            raise ValueError(f"X is {X.shape} and `over` is {over.shape}; only a matrix of its shape takes its place.")
+        on.write(over.memory, np.ascontiguousarray(X))
         return over
 
     def grid(self, M: int, N: int) -> tuple[int, int]:
@@ -68,80 +301,26 @@ class Kernel(Contestant):
         """What a verdict calls it: its name, or a sentence, see `language.spelled`."""
         if self.own:
             return "your kernel ({dialect}, launched like {step})", {"dialect": self.dialect, "step": self.step}
-        return f"{self.step} ({self.dialect}{f', {self.inputs}' * (self.inputs != 'float32')})"
+        inputs = "" if self.inputs == "float32" else f", {self.inputs}"
+        return f"{self.step} ({self.dialect}{inputs})"
 
     def __str__(self):
         return self.title if isinstance(self.title, str) else spelled(ENGLISH, *self.title)
 
     def __repr__(self):
-        more = ", or less, by the shape" * self.by_shape + "; compiled, and run on the PTX machine" * self.untimed
-        if self.dialect == "CUDA" and not ladder.STEPS[self.step].fits(self.parameters, PTX_MACHINE):
-            more += "; a GPU's block has 1,024 threads and 48 KiB of shared memory at most"
-        return f"<{self}: {ladder.spell(self.parameters)}{more}>"
+        return f"<{self}: {ladder.spell(self.parameters)}>"
 
 
 def refuse_shapes(k: Contestant, shapes: object) -> list[tuple[int, int, int]]:
     """The (M, N, K) of a list of shapes. Raises ValueError for what is none, and what speaks against one of them."""
-    shapes = some("shapes", shapes)
-    if len(shapes) == 3 and all(map(np.isscalar, shapes)):  # and not three cubes
-        raise ValueError(f"shapes={told(shapes)} is one shape; give a list of them: [{tuple(shapes)}].")
-    shapes = [sizes(shape) for shape in shapes]
+    shapes = [sizes(shape) for shape in some("shapes", shapes)]
     for shape in shapes:
+        operands.refuse_beyond_host(*shape)
         if isinstance(k, Kernel):
             k.refuse_size(*shape)
-        refuse_beyond_host(*shape)
-    most = OCLGRIND_LIMIT
-    if k.own and k.dialect == "OpenCL" and min(map(math.prod, shapes)) > most:
+    if k.own and k.dialect == "OpenCL" and min(map(math.prod, shapes)) > OCLGRIND_LIMIT:
         raise ValueError(
             f"Oclgrind tries {k} at the smallest of these shapes first, and would take minutes. Add one of "
-            f"M * N * K <= {most}, such as (64, 64, 64)."
+            f"M * N * K <= {OCLGRIND_LIMIT}, such as (64, 64, 64)."
         )
     return shapes
-
-
-def parameters_like(k: Kernel, step: str) -> dict:
-    """The parameters of a kernel that is that step, or is launched like it. Raises ValueError for another."""
-    if k.step != step:
-        raise ValueError(f"{k} is not launched like {step}; build it with like={step!r}.")
-    return k.parameters
-
-
-def refuse_beyond_memory(device: Device, M: int, N: int, K: int) -> None:
-    """Raise MemoryError where the device's memory cannot hold A, B and C."""
-    bytes_needed = 4 * (M * K + K * N + M * N + 3 * GUARD)
-    if device.kind != "GPU":
-        bytes_needed *= 2  # the host's copies lie in the same memory
-    if device.memory_bytes is not None and bytes_needed > device.memory_bytes:
-        raise MemoryError(
-            f"A, B and C of {M} x {K} times {K} x {N} need {bytes_needed / 1e9:.1f} GB; {device.name} "
-            f"has {device.memory_bytes / 1e9:.1f} GB. Multiply a block of rows of A at a time."
-        )
-
-
-def refuse_beyond_buffer(device: Device, M: int, N: int, K: int) -> None:
-    """Raise MemoryError where one matrix is more than the device holds in one buffer, or a 32-bit index addresses."""
-    largest = max(M * K, K * N, M * N) + GUARD
-    limit = min(2**31 - 1, device.handle.max_mem_alloc_size // 4)
-    if largest > limit:
-        raise MemoryError(
-            f"one matrix of {largest - GUARD} elements is more than {device.name} holds in one buffer "
-            f"that a 32-bit index can address ({limit} elements). Multiply a block of rows at a time."
-        )
-
-
-LOST = (
-    "the GPU stopped a kernel: {what} (CUDA_ERROR_{name}). It may be one that was launched before. Nothing more runs "
-    "on the GPU from here: restart Python, and run the cells again without that launch."
-)
-
-
-class DeviceLost(KernelError):
-    """The GPU stopped a kernel, and this process has lost the GPU with all that lay on it."""
-
-
-def no_room(device: Device) -> MemoryError:
-    """What to raise where the device's driver finds no room."""
-    return MemoryError(
-        f"{device.name} has too little memory free for A, B and C. Close what else uses it, or "
-        f"multiply a block of rows of A at a time."
-    )

@@ -3,10 +3,8 @@
 `cuda_without_gpu` has those with no GPU. `tests/launch/test_numba_internals.py` proves each of them.
 """
 
-import linecache
 import os
 import re
-import sys
 import traceback
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -42,29 +40,15 @@ def compile_ptx(function: Callable, signature: tuple, capability: tuple[int, int
 
 
 def places_of(error: BaseException) -> list[tuple[str, int]]:
-    """[(file, line)] of a kernel's author that an error of Numba's is about, the innermost first; [] for none.
+    """[(file, line)] that an error of Numba's is about, the innermost first; [] for none.
 
-    Its text names them, or else the statement does which Numba had in hand. A name that a function beside the kernel
-    does not know has no line in either: it is looked for in that function.
+    Its text names them, as 'File "kernel.py", line 7:' or 'at kernel.py (7)', or else the statement does which Numba
+    had in hand.
     """
-
-    def learners(named):
-        numbas = [os.path.dirname(sys.modules[name].__file__) for name in ("numba", "numba.cuda")]
-        whole = ((name if name.startswith("<") else os.path.abspath(name), int(line)) for name, line in named)
-        return [place for place in whole if not place[0].startswith(tuple(numbas))]
-
-    said = str(error)
-    named = re.findall(r'File "([^"\n]+)", line (\d+):\n|(?: at| from| location:) (\S.*?) \((\d+)\)', said)
-    found = learners((one or other, number or same) for one, number, other, same in named)
-    if not found:
-        frames = (frame.f_locals for frame, _ in traceback.walk_tb(error.__traceback__))
-        held = (frame[name] for frame in frames for name in ("constraint", "inst") if name in frame)
-        found = learners((one.loc.filename, one.loc.line) for one in held if getattr(one, "loc", None))[::-1]
-    beside = r"name '(\w+)' is not defined\s+During: Pass \w+\s+During: resolving callee type: .*?<function (\w+)"
-    if found and (unknown := re.search(beside, said)):
-        begun = False
-        for number, text in enumerate(linecache.getlines(found[0][0]), 1):
-            if begun and re.search(rf"\b{unknown[1]}\b", text):
-                return [(found[0][0], number), *found]
-            begun |= bool(re.match(rf"\s*def {unknown[2]}\b", text))
-    return found
+    named = re.findall(r'File "([^"\n]+)", line (\d+):\n|(?: at| from| location:) (\S.*?) \((\d+)\)', str(error))
+    if named:  # a file's name may be relative there
+        places = [(one or other, int(number or same)) for one, number, other, same in named]
+        return [(name if name.startswith("<") else os.path.abspath(name), line) for name, line in places]
+    frames = (frame.f_locals for frame, _ in traceback.walk_tb(error.__traceback__))
+    at_hand = (frame[name] for frame in frames for name in ("constraint", "inst") if name in frame)
+    return [(one.loc.filename, one.loc.line) for one in at_hand if getattr(one, "loc", None)][::-1]

@@ -12,6 +12,7 @@ from .numba_internals import plain_function
 
 LONGEST, LARGEST, MOST = 1 << 17, 1 << 22, 1 << 28  # K, M * N and M * N * K that it takes some twenty seconds for
 EXAMPLE = (np.zeros((1, 1), np.float32),) * 3  # A, B, C
+NAMES = {4: "A", 13: "B", 22: "C"}  # of arrays, by where a kernel of (A, B, C) takes their elements
 
 
 def refuse_long(M: int, N: int, K: int) -> None:

@@ -1,11 +1,10 @@
 """A film of what a kernel reads, step by step, from a traced run: a strip in print, a slider on a screen."""
 
 import re
-import time
 from collections import Counter
-from collections.abc import Callable
 from html import escape
 from itertools import accumulate
+from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure, FigureBase
@@ -13,54 +12,32 @@ from matplotlib.figure import Figure, FigureBase
 from ptx_machine.touches import turns
 
 from ..instruments import cells, trace
-from ..language import said
 from ..launch import Kernel
-from ..progress import ProgressBar
-from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, INK, PIXELS, Picture, above, label, look, panel, product_axes, tint
+from .colours import A_COLOUR, B_COLOUR, C_COLOUR, INK
+from .drawing import Picture, above, draw_product, label, look, tint
 
 FRAME = 4.2  # inches, the width of the slider's picture
 FRAMES = 24  # of a longer film the slider shows so many, evenly spaced
 PRINTED = 3  # frames of the strip
 FULL = 4  # reads that have the full colour, at least, so that the films of two kernels can be compared
-
-# Scripts in the attributes of elements run wherever a notebook is trusted, those in <script> do not.
-SHOW = (
-    "const images = this.closest('figure').querySelectorAll('img'), shown = images[this.value - 1]; "
-    "for (const image of images) image.style.display = image == shown ? 'block' : 'none'; "
-    "this.previousElementSibling.textContent = this.ariaValueText = shown.alt"
-)
-LOADED = (
-    "const film = this.closest('figure'), slider = film.querySelector('input'); "
-    "for (const image of film.querySelectorAll('img')) image.style.width = '100%'; "
-    f"film.style.maxWidth = '{FRAME * PIXELS:.0f}px'; slider.parentNode.style.display = 'block'; slider.oninput()"
-)
-# Without the attribute, JupyterLab takes the slider's arrow keys for its own, and folds cells.
-FILM = """<figure aria-label="{text}" style="margin: 0">
-<figcaption>{legend}</figcaption>
-<label style="display: none"><span></span>
-<input type="range" data-lm-suppress-shortcuts="true" min="1" max="{last}" value="1"
-style="display: block; width: 100%" oninput="{show}"></label>
-{images}
-</figure>"""
-IMAGE = '<img src="data:image/webp;base64,{webp}" alt="{text}" style="display: inline; width: {width:.0f}px"{loaded}>'
-
-
-PLACE = f'<div style="flex: 1 1 300px; max-width: {FRAME * PIXELS:.0f}px">{{}}</div>'
-ROW = f'<div style="display: flex; flex-wrap: wrap; gap: 16px">{PLACE}{PLACE}</div>'
-STEP = "step {number} of {count} reads {cells_a} cells of {a} and {cells_b} of {b}"
+# Scripts in the attributes of elements run wherever a notebook is trusted, those in <script> do not. Without its
+# data-lm-suppress-shortcuts, JupyterLab takes the slider's arrow keys for its own, and folds cells.
+HTML = Path(__file__).with_name("film.html").read_text(encoding="utf-8").strip()
+IMAGE = '<img src="data:image/webp;base64,{webp}" alt="{text}" style="display: inline; width: {width:.0f}px"'
+PLACE = '<div style="flex: 1 1 300px; max-width: 403px">{}</div>'
 TEXT = (
     "{title}, {size}: in {steps} it reads {cells_a} elements of {a}, {reads_a} reads and {cells_b} elements of {b}, "
     "{reads_b} reads; it stores {stored} elements of C. The darkest is read {times}."
 )
 
 
-def film(k: Kernel, M: int, N: int, K: int, beside: Kernel | None = None, memory: str = "global") -> "Film | Films":
+def film(k: Kernel, M: int, N: int, K: int, beside: Kernel | None = None, memory: str = "global") -> "Film":
     """Show what the first block of a kernel reads from A and B in global memory, step by step. Returns a `Film`.
 
     A step is one round of the loop over k, or, in a kernel with barriers, what lies between two of them. An element is
     darker the more often it was read so far; what is read in this step is outlined. C has its colour in the last step,
-    after which it is stored. The kernel may be of either dialect. `beside`: another one, whose film stands beside; then
-    it returns `Films`. `memory`: "global", or "shared" for the tiles As and Bs, where a step is what is read for one k.
+    after which it is stored. The kernel may be of either dialect. `beside`: another one, whose film stands beside.
+    `memory`: "global", or "shared" for the tiles As and Bs, where a step is what is read for one k.
     Raises ValueError for sizes that would take minutes, and for a kernel that reads nothing there.
     """
     if beside is not None:
@@ -86,20 +63,23 @@ def film(k: Kernel, M: int, N: int, K: int, beside: Kernel | None = None, memory
 class Film:
     """Frames, each a Counter of reads by (array, cell), and the cells of C that are stored in the end.
 
-    `title`: the key and the values of a sentence, see `language.spelled`. `names`: of what is drawn as A and as B.
+    `title`: the key and the values of a sentence, see `language.spelled`. `size`: (M, N, K). `names`: of what is drawn
+    as A and as B.
     """
 
     def __init__(self, title: tuple, size: tuple, frames: list, stored: set, names: tuple = ("A", "B")):
-        self.title, self.size, self.stored, self.names = title, size, stored, names
+        self.size, self.stored, self.names = size, stored, names
         self.frames = list(zip(accumulate(frames), frames, strict=True))  # so far, and now
         total = self.frames[-1][0]
         most = max(total.values())
         self.full = max(most, FULL)
-        values = {"title": title, "size": " x ".join(map(str, size)), "steps": counted(len(frames), "step")}
+        self.legend = label("{title}; n ×: how often an element was read so far, at most", title=title)
+        values = {"title": title, "size": " x ".join(map(str, size)), "stored": len(stored)}
+        values |= {"steps": counted(len(frames), "step"), "times": counted(most, "time")}
         for side, name in zip("ab", names, strict=True):
             often = [n for (array, _), n in total.items() if array == name]
             values |= {side: name, f"cells_{side}": len(often), f"reads_{side}": sum(often)}
-        self.text = said(TEXT, stored=len(stored), times=counted(most, "time"), **values)
+        self.text = label(TEXT, **values)
 
     def draw(self, figure: FigureBase, number: int, top: float) -> None:
         """Draw frame `number`, from 0 on, in the figure up to `top`, a share of its height.
@@ -107,17 +87,17 @@ class Film:
         An element has the full colour for the most reads of the film, or for FULL, and is as good as paper for none.
         C has its colour in the last frame.
         """
-        M, N, K = self.size
         so_far, now = self.frames[number]
-        a, b, c = product_axes(figure, M, N, K, top, bottom=0.02)
-        sides = (a, M, K, A_COLOUR), (b, K, N, B_COLOUR)
-        for name, (ax, rows, columns, colour) in zip(self.names, sides, strict=True):
+        colours, titles = [], []
+        for name, colour in zip(self.names, (A_COLOUR, B_COLOUR), strict=True):
             often = {cell: n for (array, cell), n in so_far.items() if array == name}
-            colours = {cell: tint(colour, 0.25 + 0.75 * n / self.full) for cell, n in often.items()}
-            panel(ax, rows, columns, colours, f"{name}, {max(often.values(), default=0)} ×", colour)
-            border(ax, {cell for array, cell in now if array == name})
+            colours.append({cell: tint(colour, 0.25 + 0.75 * n / self.full) for cell, n in often.items()})
+            titles.append(f"{name}, {max(often.values(), default=0)} ×")
         stored = self.stored if number == len(self.frames) - 1 else ()
-        panel(c, M, N, dict.fromkeys(stored, C_COLOUR), "C", C_COLOUR)
+        colours.append(dict.fromkeys(stored, C_COLOUR))
+        axes = draw_product(figure, self.size, colours, [*titles, "C"], top=top, bottom=0.02)
+        for name, ax in zip(self.names, axes, strict=False):
+            border(ax, {cell for array, cell in now if array == name})
 
     @look
     def strip(self) -> Picture:
@@ -126,7 +106,7 @@ class Film:
         numbers = list(range(count)) if count <= PRINTED else [*range(PRINTED - 1), count - 1]
         M, N, K = self.size
         # Above one frame or two the legend has two lines, and a single frame is wider, so that it fits.
-        legend = self.legend(label) if len(numbers) == PRINTED else re.sub("([;；]) ?", "\\1\n", self.legend(label))
+        legend = self.legend if len(numbers) == PRINTED else re.sub("([;；]) ?", "\\1\n", self.legend)
         head, width = 0.95 if "\n" in legend else 0.75, 4.6 if len(numbers) == 1 else 3.0  # inches
         height = width * (M + K) / (N + K) + head + 0.35
         figure = Figure(figsize=(width * len(numbers), height))
@@ -137,10 +117,6 @@ class Film:
         figure.text(0.01, 1 - 0.05 / height, legend, va="top")
         return Picture(figure, self.text)
 
-    def legend(self, say: Callable) -> str:
-        """What is shown, and what the number beside a matrix means. `say`: `said` or `label`."""
-        return say("{title}; n ×: how often an element was read so far, at most", title=self.title)
-
     @look
     def frame(self, number: int) -> Picture:
         """Frame `number`, from 0 on, as a picture of its own."""
@@ -149,26 +125,20 @@ class Film:
         self.draw(figure, number, top=0.9)
         now, (a, b) = Counter(array for array, _ in self.frames[number][1]), self.names
         values = {"number": number + 1, "count": len(self.frames), "a": a, "b": b, "cells_a": now[a], "cells_b": now[b]}
-        return Picture(figure, said(STEP, **values))
+        text = "step {number} of {count} reads {cells_a} cells of {a} and {cells_b} of {b}"
+        return Picture(figure, label(text, **values))
 
     def html(self) -> str:
         """The film as plain HTML: every frame, and a slider that shows one at a time, also by the arrow keys.
 
         Where a page's scripts do not run, all frames are seen side by side, without a slider.
         """
-        shown = sorted({round(n) for n in np.linspace(0, len(self.frames) - 1, min(len(self.frames), FRAMES))})
-        pictures = []
-        with ProgressBar("drawing") as bar:
-            for number in shown:
-                bar.update(time.monotonic() - bar.start, f"| step {number + 1} of {len(self.frames)}")
-                pictures.append(self.frame(number))
-        loaded = ["" for _ in pictures[1:]] + [f' onload="{LOADED}"']  # with the last of them the film is whole
-        images = [
-            IMAGE.format(webp=one.webp(), text=escape(one.text), width=0.6 * one.width, loaded=script)
-            for one, script in zip(pictures, loaded, strict=True)
-        ]
-        words = dict(text=escape(self.text), legend=escape(self.legend(said)))
-        return FILM.format(**words, last=len(shown), show=SHOW, images="\n".join(images))
+        numbers = np.linspace(0, len(self.frames) - 1, min(len(self.frames), FRAMES)).round().astype(int)
+        frames = [self.frame(number) for number in numbers.tolist()]
+        images = ">\n".join(
+            IMAGE.format(webp=one.encoded("webp"), text=escape(one.text), width=0.6 * one.width) for one in frames
+        )
+        return HTML.format(text=escape(self.text), legend=escape(self.legend), last=len(frames), images=images)
 
     def _repr_mimebundle_(self, include=None, exclude=None):
         data, metadata = self.strip()._repr_mimebundle_()
@@ -178,27 +148,25 @@ class Film:
         return self.text
 
 
-def counted(number: int, what: str) -> tuple:
-    """So many steps or times: the key and values of a sentence."""
-    return f"{{number}} {what}" if number == 1 else f"{{number}} {what}s", {"number": number}
-
-
-class Films:
+class Films(Film):
     """Two films, side by side on a screen that is wide enough; in print, and as `strip`, one below the other."""
 
     def __init__(self, first: Film, second: Film):
-        self.films = first, second
+        self.films, self.text = (first, second), f"{first.text}\n{second.text}"
 
     def strip(self) -> Picture:
         """Both strips, one below the other."""
         return above(*(one.strip() for one in self.films))
 
-    def _repr_mimebundle_(self, include=None, exclude=None):
-        data, metadata = self.strip()._repr_mimebundle_()
-        return data | {"text/html": ROW.format(*(one.html() for one in self.films))}, metadata
+    def html(self) -> str:
+        """Both as HTML, in one row."""
+        places = "".join(PLACE.format(one.html()) for one in self.films)
+        return f'<div style="display: flex; flex-wrap: wrap; gap: 16px">{places}</div>'
 
-    def __repr__(self):
-        return "\n".join(map(repr, self.films))
+
+def counted(number: int, what: str) -> str:
+    """So many steps or times."""
+    return label(f"{{number}} {what}" if number == 1 else f"{{number}} {what}s", number=number)
 
 
 def border(ax, cells):

@@ -8,27 +8,12 @@ from matplotlib.ticker import LogLocator
 
 from summa import INFINIBAND_NDR, Network, Run, predicted_seconds
 
-from ..arguments import sizes, some
+from ..arguments import sizes
 from ..language import said
-from .drawing import (
-    A_COLOUR,
-    B_COLOUR,
-    C_COLOUR,
-    INK,
-    OURS,
-    UNITS,
-    Picture,
-    label,
-    listed,
-    look,
-    panel,
-    plain_ticks,
-    refuse_outside,
-    tint,
-)
+from .colours import A_COLOUR, B_COLOUR, C_COLOUR, INK
+from .drawing import Picture, label, listed, look, panel, plain_ticks, tint
 from .films import Film
 
-FEW = 64  # elements a side, for pictures that draw each
 SECONDS = (
     "Measured and predicted seconds on {both} ranks. Predicted, {network}, {ranks} ranks: {computing} s computing, "
     "{moving} s moving."
@@ -43,33 +28,30 @@ ONE_STEP = (
 def picture_ranks(run: Run) -> Picture:
     """Show which rank owns which block of A, B and C. The number in a block is its rank's."""
     (p, q), (M, N, K) = run.grid, run.size
-    figure, axes = three_matrices(p, q)
     ranks = {tuple(report["place"]): rank for rank, report in enumerate(run.reports)}
-    matrices = (f"A, {M} x {K}", A_COLOUR), (f"B, {K} x {N}", B_COLOUR), (f"C, {M} x {N}", C_COLOUR)
-    for ax, (title, colour) in zip(axes, matrices, strict=True):
-        colours = {place: tint(colour, 0.2 + 0.5 * rank / len(ranks)) for place, rank in ranks.items()}
-        panel(ax, p, q, colours, title, colour, ranks)
-    owned = [("rank {rank} block {place}", {"rank": rank, "place": place}) for place, rank in sorted(ranks.items())]
+    titles = f"A, {M} x {K}", f"B, {K} x {N}", f"C, {M} x {N}"
+    figure, _ = three_matrices(p, q, titles, ranks, [0.2 + 0.5 * rank / len(ranks) for rank in range(len(ranks))])
+    owned = [label("rank {rank} block {place}", rank=rank, place=place) for place, rank in sorted(ranks.items())]
     text = "A, B and C, each cut into {p} x {q} blocks, the same for all: {owns}."
     return Picture(figure, said(text, p=p, q=q, owns=listed(owned)))
 
 
-def three_matrices(p, q):
-    """A figure and its three axes, for A, B and C cut into p x q blocks."""
+def three_matrices(p, q, titles, ranks, shades):
+    """A figure and its three axes: A, B and C, cut into p x q blocks, each with its rank's number and shade."""
     figure = Figure(figsize=(8.4, 0.9 + 2.4 * p / max(p, q)))
     axes = figure.subplots(1, 3)
     figure.subplots_adjust(left=0.01, right=0.99, top=1 - 0.4 / figure.get_figheight(), bottom=0.02, wspace=0.12)
+    for ax, title, colour in zip(axes, titles, (A_COLOUR, B_COLOUR, C_COLOUR), strict=True):
+        panel(ax, p, q, {place: tint(colour, shades[rank]) for place, rank in ranks.items()}, title, colour, ranks)
     return figure, axes
 
 
 @look
 def picture_summa(p: int, q: int) -> Picture:
     """Show one step of SUMMA on a grid of p x q ranks: which panels of A and B move, and that C stays."""
-    figure, axes = three_matrices(p, q)
     ranks = {(i, j): i * q + j for i in range(p) for j in range(q)}
-    titles = ("A: along the rows", A_COLOUR), ("B: along the columns", B_COLOUR), ("C: stays", C_COLOUR)
-    for ax, (title, colour) in zip(axes, titles, strict=True):
-        panel(ax, p, q, dict.fromkeys(ranks, tint(colour, 0.2)), label(title), colour, ranks)
+    titles = label("A: along the rows"), label("B: along the columns"), label("C: stays")
+    figure, axes = three_matrices(p, q, titles, ranks, [0.2] * len(ranks))
     # The panel is the first third of the first blocks of A, and of those of B.
     axes[0].add_patch(Rectangle((0, 0), 0.3, p, color=tint(A_COLOUR, 0.8), linewidth=0))
     axes[1].add_patch(Rectangle((0, 0), q, 0.3, color=tint(B_COLOUR, 0.8), linewidth=0))
@@ -81,14 +63,8 @@ def picture_summa(p: int, q: int) -> Picture:
 
 
 def film_panels(run: Run, rank: int = 0) -> Film:
-    """Show the panels of A and of B that come to that rank, step by step, from its report. Returns a `Film`.
-
-    Raises ValueError for a rank that was not there, and for matrices too large to draw each element.
-    """
+    """Show the panels of A and of B that come to that rank, step by step, from its report. Returns a `Film`."""
     (p, q), (M, N, K) = run.grid, run.size
-    refuse_outside("rank", rank, len(run.reports), "ranks of the run")
-    if max(M, N, K) > FEW:
-        raise ValueError(f"{M} x {K} times {K} x {N} is too large to draw each element; run it at {FEW} or less.")
     report = run.reports[rank]
     i, j = report["place"]
     rows, columns = range(M * i // p, M * (i + 1) // p), range(N * j // q, N * (j + 1) // q)
@@ -108,17 +84,16 @@ def prediction_chart(runs: list[Run], flops: float, here: Network, size: int | t
     """
     figure = Figure(figsize=(8.4, 3.6), layout="constrained")
     left, right = figure.subplots(1, 2)
-    runs, there = some("runs", runs), INFINIBAND_NDR
-    few, many = sorted({len(run.reports) for run in runs}), [4**n for n in range(6)]
+    there, few, many = INFINIBAND_NDR, sorted({len(run.reports) for run in runs}), [4**n for n in range(6)]
     measured = [min(run.seconds for run in runs if len(run.reports) == ranks) for ranks in few]
     expected = [sum(predicted_seconds(*runs[0].size, ranks, flops, here)) for ranks in few]
     left.plot(few, measured, "o", color=INK, label=label("measured"))
-    left.plot(few, expected, "--", color=OURS["CUDA"], label=label("predicted"))
+    left.plot(few, expected, "--", color=INK, label=label("predicted"))
     left.set_title(label("measured here:") + "\n{} x {} x {}".format(*runs[0].size))
     parts = [predicted_seconds(*sizes(size), ranks, flops, there) for ranks in many]
     computing, moving = zip(*parts, strict=True)
-    right.plot(many, computing, "--", color=UNITS["multiply-adds"], label=label("computing"))
-    right.plot(many[1:], moving[1:], "--", color=UNITS["loads and stores"], label=label("moving"))
+    right.plot(many, computing, "--", color=INK, label=label("computing"))
+    right.plot(many[1:], moving[1:], ":", color=INK, label=label("moving"))
     right.set_title(label("prediction, {network}:", network=there.name) + "\n{} x {} x {}".format(*sizes(size)))
     for ax, ticks in ((left, few), (right, many)):
         ax.set_xscale("log", base=2)

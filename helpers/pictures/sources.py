@@ -14,7 +14,7 @@ from pygments.lexers import get_lexer_by_name
 from old_roc.roc import RocKernel
 
 from ..launch import Kernel, dialect
-from ..launch.resolve import PACKAGE
+from ..launch.dialects import PACKAGE
 
 PLAIN = re.compile(r'<span class="(?:w|n|o|p)">([^<]*)</span>')  # white space, names and signs need no colour
 
@@ -32,33 +32,25 @@ def show(*kernels: Kernel | RocKernel | ModuleType) -> None:
             name, place, language, source = "HSA", k.__name__, "python", k.source
         elif isinstance(k, Kernel) and k.source:
             one = dialect(k.dialect)
-            name, place, language, source = k.dialect, one.place(k.step), one.language, k.source
-            place = "yours" if k.own else place
+            name, language, source = k.dialect, one.language, k.source
+            place = "yours" if k.own else one.place(k.step)
         else:
             raise TypeError(f"{k!r} is no built kernel; show(cuda_kernel(...)) or show(opencl_kernel(...)) shows one.")
-        first, lines = listing(source)
-        width = len(str(first + len(lines) - 1))
-        marks = [f"{number:{width}} | " for number, _ in enumerate(lines, first)]
-        text = "\n".join(f"{mark}{line}".rstrip() for mark, line in zip(marks, lines, strict=True))
-        html = coloured(marks, lines, language)
-        title = f"<p><b>{name}</b> · <code>{place}</code></p>"
-        display({"text/plain": f"{name} · {place}\n\n{text}", "text/html": f"{title}\n{html}"}, raw=True)
+        first = len(source) - len(source.lstrip("\n")) + 1  # empty lines above count
+        plain = source.rstrip().lstrip("\n")
+        coloured = highlight(plain, get_lexer_by_name(language, stripnl=False), HtmlFormatter(nowrap=True))
+        text, code = (numbered(lines.rstrip("\n"), first) for lines in (plain, PLAIN.sub(r"\1", coloured)))
+        # A theme gives the colours. No line is broken: a wide one scrolls.
+        html = f"<p><b>{name}</b> · <code>{place}</code></p>\n"
+        html += f'<div class="highlight"><pre style="white-space: pre; overflow-x: auto">{code}</pre></div>'
+        display({"text/plain": f"{name} · {place}\n\n{text}", "text/html": html}, raw=True)
 
 
-def coloured(marks: list, lines: list, language: str) -> str:
-    """Lines of code as HTML, each behind its mark. None is broken: a wide one scrolls. A theme gives the colours."""
-    code = highlight("\n".join(lines), get_lexer_by_name(language, stripnl=False), HtmlFormatter(nowrap=True))
-    code = PLAIN.sub(r"\1", code)
-    rows = zip(marks, code.rstrip("\n").split("\n"), strict=True)
-    text = "\n".join(f"{mark}{row}".rstrip() for mark, row in rows)
-    return f'<div class="highlight"><pre style="white-space: pre; overflow-x: auto">{text}</pre></div>'
-
-
-def listing(source: str) -> tuple[int, list]:
-    """(the number of the first line that is not empty, the lines from it to the last). Empty lines above count."""
-    lines = source.splitlines()
-    full = [i for i, line in enumerate(lines) if line.strip()]
-    return (full[0] + 1, lines[full[0] : full[-1] + 1]) if full else (1, [])
+def numbered(text: str, first: int) -> str:
+    """The text with a number in front of each line, from `first` on."""
+    lines = text.split("\n")
+    width = len(str(first + len(lines) - 1))
+    return "\n".join(f"{number:{width}} | {line}".rstrip() for number, line in enumerate(lines, first))
 
 
 def show_changes(before: Kernel, after: Kernel) -> None:

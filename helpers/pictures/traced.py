@@ -9,36 +9,14 @@ from matplotlib.patches import Rectangle
 from ptx_machine import SECTOR, WARP
 
 from .. import ladder
+from ..arguments import whole
 from ..instruments import cells, trace
-from ..language import said, wrapped
+from ..language import wrapped
 from ..launch import Kernel
-from .drawing import (
-    A_COLOUR,
-    B_COLOUR,
-    C_COLOUR,
-    FAULT,
-    GRID,
-    HIGH,
-    INK,
-    PAPER,
-    SHADES,
-    SIDE,
-    Picture,
-    label,
-    listed,
-    look,
-    outline,
-    panel,
-    product_axes,
-    refuse_outside,
-)
+from .colours import A_COLOUR, B_COLOUR, C_COLOUR, FAULT, GRID, INK, MATRICES, PAPER, SHADES
+from .drawing import HIGH, Picture, draw_product, label, listed, look, outline, panel
 
 # What is said to those who cannot see a picture.
-PROGRAM = (
-    "A {BM} x {BN} tile of C, from element ({row}, {col}) on, takes a {BM} x {BK} tile of A and a {BK} x {BN} tile of "
-    "B, from k = {k0} on. What lies outside a matrix counts as 0."
-)
-MEETS = "Element ({row}, {col}) of C stands where row {row} of A meets column {col} of B."
 BY_COLUMN = (
     "C of {shape} under a grid of {grid} blocks of {block} elements. Thread numbers run down a column of C first; "
     "cells marked – were stored by no thread."
@@ -48,8 +26,6 @@ BY_ROW = (
     "marked – were stored by no thread."
 )
 ONE_WARP = "One warp of {kernel}, one instruction each, {K} columns of A and {N} of B. {sectors}."
-BANKS = "rows of {width} words: which thread writes to which bank, round by round"
-TAKES = "Rows of {width} words: 32 threads write to {banks} of 32 banks, so the store takes {rounds}."
 SHARE = "{owner}. In one step it reads {As} elements of As and {Bs} of Bs: {reads} reads for {products} products."
 STAGES = (
     "{owner}. It stages {As} of As and {Bs} of Bs, outlined, and reads {read_As} elements of As and {read_Bs} of Bs, "
@@ -63,80 +39,46 @@ ORDER = (
     "waits {times}."
 )
 WAIT = 4  # boxes wide: a wait in picture_order
-
-
-@look
-def picture_program(
-    M: int, N: int, K: int, BM: int, BN: int, BK: int, x: int = 0, y: int = 0, round: int = 0
-) -> Picture:
-    """One program of a block language: its tile of C, and the tiles of A and B that it multiplies in that round.
-
-    What of a tile lies outside its matrix is masked: it bears a 0 in A and B, and a – in C.
-    Raises ValueError for a program or a round that there is none of.
-    """
-    for side, value in (("BM", BM), ("BN", BN), ("BK", BK)):
-        refuse_outside(side, value, SIDE, "elements of a side", first=1)
-    down, across, rounds = (ladder.ceil_div(side, of) for side, of in ((M, BM), (N, BN), (K, BK)))
-    refuse_outside("y", y, down, "programs down")
-    refuse_outside("x", x, across, "programs across")
-    refuse_outside("round", round, rounds, "tiles along K")
-    figure = Figure(figsize=(5.6, 4.8))
-    axes = product_axes(figure, down * BM, across * BN, rounds * BK)
-    sides = (("A", M, K, BM, BK, y, round), ("B", K, N, BK, BN, round, x), ("C", M, N, BM, BN, y, x))
-    for ax, (name, rows, columns, high, wide, r, c), colour in zip(
-        axes, sides, (A_COLOUR, B_COLOUR, C_COLOUR), strict=True
-    ):
-        tile = [(i, j) for i in range(r * high, (r + 1) * high) for j in range(c * wide, (c + 1) * wide)]
-        inside = {(i, j): colour for i, j in tile if i < rows and j < columns}
-        masked = {cell: "–" if name == "C" else "0" for cell in tile if cell not in inside}
-        whole = ladder.ceil_div(rows, high) * high, ladder.ceil_div(columns, wide) * wide
-        panel(ax, *whole, inside, f"{name} ({rows} x {columns})", colour, masked)
-        outline(ax, 0, 0, rows, columns, colour)
-        outline(ax, r * high, c * wide, high, wide)
-    values = dict(BM=BM, BN=BN, BK=BK, row=y * BM, col=x * BN, k0=round * BK)
-    return Picture(figure, said(MEETS if BM == BN == 1 else PROGRAM, **values))
+TILES = "As", "Bs", "C"
 
 
 @look
 def picture_owners(k: Kernel, M: int, N: int) -> Picture:
     """Who stores what: each cell of C bears the number of the thread that stored it; blocks are outlined.
 
-    From a traced run. The threads of a block are numbered as the hardware groups them: x first, then y.
+    The threads of a block are numbered as the hardware groups them: x first, then y.
     """
     k = k.fitted(M, N, 1)
-    rung, p = ladder.STEPS[k.step], k.parameters
-    rows, columns, _ = rung.tile(p)
-    blocks_down, blocks_across = ladder.ceil_div(M, rows), ladder.ceil_div(N, columns)
+    rung = ladder.STEPS[k.step]
+    rows, columns, _ = rung.tile(k.parameters)
+    down, across = ladder.ceil_div(M, rows), ladder.ceil_div(N, columns)
     written = trace(k, M, N, 1).where(array="C", writes=True)
     stores = dict(zip(cells(written, N), written["thread"].tolist(), strict=True))
-    places = [(r, c) for r in range(blocks_down * rows) for c in range(blocks_across * columns)]
-    labels = {cell: str(stores.get(cell, "–")) for cell in places}
+    labels = {cell: str(stores.get(cell, "–")) for cell in np.ndindex(down * rows, across * columns)}
     colours = {cell: SHADES[1] for cell, thread in stores.items() if thread < k.block[0]}
-    figure = Figure(figsize=(0.42 * blocks_across * columns + 0.9, 0.42 * blocks_down * rows + 0.9))
+    figure = Figure(figsize=(0.42 * across * columns + 0.9, 0.42 * down * rows + 0.9))
     ax = figure.add_axes((0.03, 0.03, 0.94, 0.85))
-    arrows = "x ↓  y →" if rung.x_along == "rows" else "x →  y ↓"
+    arrows, text = ("x ↓  y →", BY_COLUMN) if rung.x_along == "rows" else ("x →  y ↓", BY_ROW)
     title = label("C ({shape}), thread numbers, {arrows}", shape=f"{M} x {N}", arrows=arrows)
-    panel(ax, blocks_down * rows, blocks_across * columns, colours, title, C_COLOUR, labels)
-    for i in range(blocks_down):
-        for j in range(blocks_across):
-            outline(ax, i * rows, j * columns, rows, columns)
+    panel(ax, down * rows, across * columns, colours, title, C_COLOUR, labels)
+    for i, j in np.ndindex(down, across):
+        outline(ax, i * rows, j * columns, rows, columns)
     outline(ax, 0, 0, M, N, C_COLOUR)
-    values = {"shape": f"{M} x {N}", "grid": f"{blocks_down} x {blocks_across}", "block": f"{rows} x {columns}"}
-    return Picture(figure, said(BY_COLUMN if rung.x_along == "rows" else BY_ROW, **values))
+    return Picture(figure, label(text, shape=f"{M} x {N}", grid=f"{down} x {across}", block=f"{rows} x {columns}"))
 
 
 @look
 def picture_addresses(k: Kernel, M: int, N: int, K: int) -> Picture:
-    """What the first warp asks for with one instruction, by 32-byte sector: a row for A, B and C. From a traced run."""
+    """What the first warp asks for with one instruction, by 32-byte sector: a row for A, B and C."""
     run = trace(k, M, N, K)
     figure = Figure(figsize=(8.6, 3.1))
-    asked_for = []
-    for i, (name, colour) in enumerate(zip("ABC", (A_COLOUR, B_COLOUR, C_COLOUR), strict=True)):
+    texts = []
+    for i, (name, colour) in enumerate(MATRICES.items()):
         touched = run.where(array=name, block=(0, 0, 0))
         touched = touched[touched["thread"] < WARP]
         # Not round 0: a function that loads may have read another array before.
-        earliest = touched["round"].min(initial=np.iinfo(np.int32).max)
-        asked = np.unique(4 * touched["index"][touched["round"] == earliest])
+        first = touched["round"] == min(touched["round"], default=0)
+        asked = np.unique(4 * touched["index"][first])
         sectors = np.unique(asked // SECTOR)
         ax = figure.add_axes((0.16, 0.70 - 0.31 * i, 0.82, 0.2))
         for s, sector in enumerate(sectors):
@@ -149,107 +91,77 @@ def picture_addresses(k: Kernel, M: int, N: int, K: int) -> Picture:
         does = label("store {name}" if name == "C" else "load {name}", name=name)
         ax.text(-0.6, 0.5, does, ha="right", va="center", color=colour)
         values = {"sectors": len(sectors), "used": 4 * len(asked), "all": SECTOR * len(sectors)}
-        sentence = "{sectors} sectors of 32 bytes, {used} of {all} bytes used"
+        above = "{sectors} sectors of 32 bytes, {used} of {all} bytes used"
         if len(sectors) == 1:
-            sentence = "1 sector of 32 bytes, {used} of {all} bytes used"
-        ax.text(0, 1.18, label(sentence, **values), fontsize=11)
-        asked_for.append(("{name}: {sectors} sectors, {used} of {all} bytes used", values | {"name": name}))
-    return Picture(figure, said(ONE_WARP, kernel=k.step, K=K, N=N, sectors=listed(asked_for)))
-
-
-@look
-def picture_banks(width: int) -> Picture:
-    """Where a warp's first store into a transposed tile goes: thread numbers by bank, a line of boxes for each round.
-
-    As page 09's kernel does it: thread t has four numbers of row t // 2 of A, from column 4 (t % 2) on. The first of
-    them goes to that row of the transposed tile, which is `width` words long. Raises ValueError for rows that are too
-    short.
-    """
-    if not isinstance(width, int | np.integer) or width < WARP // 2:
-        raise ValueError(f"width={width!r}: the warp stores {WARP // 2} rows of A; give a whole number from there on.")
-    per_bank = {}
-    for t in range(WARP):
-        per_bank.setdefault((t % 2 * 4 * width + t // 2) % WARP, []).append(t)
-    rounds = max(map(len, per_bank.values()))
-    labels = {(level, bank): str(t) for bank, threads in per_bank.items() for level, t in enumerate(threads)}
-    height = 0.3 * rounds + 0.9
-    figure = Figure(figsize=(0.3 * WARP + 1.2, height))
-    ax = figure.add_axes((0.105, 0.04, 0.89, (0.3 * rounds + 0.05) / height))
-    panel(ax, rounds, WARP, dict.fromkeys(labels, A_COLOUR), "", INK, labels)
-    figure.text(0.02, 1 - 0.3 / height, label(BANKS, width=width))
-    for bank in range(WARP):
-        ax.text(bank + 0.5, -0.4, str(bank), ha="center", va="center", fontsize=11)
-    for n, words in enumerate(("bank", *rounds * ("round {number}",))):
-        ax.text(-0.4, n - 0.5 + 0.1 * (n == 0), label(words, number=n), ha="right", va="center", fontsize=11)
-    takes = ("1 round", {}) if rounds == 1 else ("{rounds} rounds", {"rounds": rounds})
-    return Picture(figure, said(TAKES, width=width, banks=len(per_bank), rounds=takes))
+            above = "1 sector of 32 bytes, {used} of {all} bytes used"
+        ax.text(0, 1.18, label(above, **values), fontsize=11)
+        texts.append(label("{name}: {sectors} sectors, {used} of {all} bytes used", name=name, **values))
+    return Picture(figure, label(ONE_WARP, kernel=k.step, K=K, N=N, sectors=listed(texts)))
 
 
 @look
 def picture_share(k: Kernel, thread: tuple[int, int] = (1, 1), step: int = 2) -> Picture:
-    """What one thread owns of its block's tile of C, and what it reads from As and Bs at one step; a traced run.
+    """What one thread owns of its block's tile of C, and what it reads from As and Bs at one step.
 
     `thread`: (x, y) in the first block. Raises ValueError for a thread or step that there is none of, and for a kernel
     that has no tiles As and Bs.
     """
-    depth = ladder.STEPS[k.step].tile(k.parameters)[2]
-    read, stored, number = tiles_of(k, thread)
-    refuse_outside("step", step, depth, "steps over the tile's k")
+    read, _, own = tiles_of(k, thread)
+    whole("step", step, 0, ladder.STEPS[k.step].tile(k.parameters)[2] - 1)
     As = {cell: times for cell, times in read["As"].items() if cell[1] == step}
     Bs = {cell: times for cell, times in read["Bs"].items() if cell[0] == step}
-    C = {cell: C_COLOUR for cell, (writer, _) in stored["C"].items() if writer == number}
-    coloured = {"As": dict.fromkeys(As, A_COLOUR), "Bs": dict.fromkeys(Bs, B_COLOUR), "C": C}
-    figure, _ = draw_tiles(k, thread, ("at step k = {step}", {"step": step}), coloured)
-    As, Bs = sum(As.values()), sum(Bs.values())
-    return Picture(figure, said(SHARE, owner=owner(k, thread, len(C)), As=As, Bs=Bs, reads=As + Bs, products=len(C)))
+    colours = [dict.fromkeys(drawn, ink) for drawn, ink in zip((As, Bs, own["C"]), MATRICES.values(), strict=True)]
+    figure = Figure()
+    draw_tiles(figure, k, thread, label("at step k = {step}", step=step), colours)
+    As, Bs, products = sum(As.values()), sum(Bs.values()), len(own["C"])
+    values = {"As": As, "Bs": Bs, "reads": As + Bs, "products": products}
+    return Picture(figure, label(SHARE, owner=owner(k, thread, products), **values))
 
 
 @look
 def picture_stages(k: Kernel, thread: tuple[int, int] = (1, 1)) -> Picture:
     """Who stages what, what one thread reads of it, and where a tile holds another number than the products need.
 
-    From a traced run: tile 1 along K of block (3, 2), since its row, column and k0 differ, and wrong places show. Each
-    cell bears the thread, y and x, that staged or stored it; those of `thread` are outlined, wrong ones are red, and of
-    each tile one is told. `thread`: (x, y) in the block. Raises ValueError for a thread that there is none of, and for
-    a kernel without tiles As and Bs.
+    Drawn is tile 1 along K of block (3, 2), since its row, column and k0 differ, and wrong places show. Each cell bears
+    the thread, y and x, that staged or stored it; those of `thread` are outlined, wrong ones are red, and of each tile
+    one is named. `thread`: (x, y) in the block. Raises ValueError for a thread that there is none of, and for a kernel
+    without tiles As and Bs.
     """
     rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
     y, x, tile = at = 2, 3, 1
-    read, stored, number = tiles_of(k, thread, at)
-    own = {name: {cell for cell, (writer, _) in by.items() if writer == number} for name, by in stored.items()}
-    labels = {
-        name: {cell: "{},{}".format(*divmod(writer, k.block[0])) for cell, (writer, _) in by.items()}
-        for name, by in stored.items()
-    }
-    colours, told = {"C": dict.fromkeys(own["C"], C_COLOUR)}, []
-    for name, high, wide, row, col, colour in (
-        ("As", rows, depth, y * rows, tile * depth, A_COLOUR),
-        ("Bs", depth, columns, tile * depth, x * columns, B_COLOUR),
+    read, stored, own = tiles_of(k, thread, at)
+    colours, faults = [], []
+    for name, sides, row, col in (
+        ("As", (rows, depth), y * rows, tile * depth),
+        ("Bs", (depth, columns), tile * depth, x * columns),
     ):
-        needed = {(r, c): (name[0], row + r, col + c) for r, c in np.ndindex(high, wide)}
-        held = {cell: number for cell, (_, number) in stored[name].items()}
-        wrong = [cell for cell in needed if held.get(cell) != needed[cell]]
-        colours[name] = dict.fromkeys(read[name], colour) | dict.fromkeys(wrong, FAULT)
+        needed = {(r, c): (name[0], row + r, col + c) for r, c in np.ndindex(sides)}
+        holds = {cell: origin for cell, (_, origin) in stored[name].items()}
+        wrong = [cell for cell in needed if holds.get(cell) != needed[cell]]
+        colours.append(dict.fromkeys(read[name], MATRICES[name[0]]) | dict.fromkeys(wrong, FAULT))
         if wrong:
             cell = min(own[name] & {*wrong} or wrong)
-            holds = ELEMENT.format(*held[cell]) if held.get(cell) else ("no number of A or B", {})
-            values = {"holds": holds, "needed": ELEMENT.format(*needed[cell]), "cell": ELEMENT.format(name, *cell)}
-            told.append((STAGED_WRONG, values | {"name": name, "count": len(wrong), "all": len(needed)}))
-    when = "k0 = {depth}; in each cell: y,x of who wrote it", {"depth": depth}
-    below = "\n".join(wrapped(label(sentence, **values), 60) for sentence, values in told)
-    figure, axes = draw_tiles(k, thread, when, colours, labels, below)
-    for name in ("As", "Bs"):
+            origin = ELEMENT.format(*holds[cell]) if holds.get(cell) else label("no number of A or B")
+            values = {"cell": ELEMENT.format(name, *cell), "holds": origin, "name": name, "count": len(wrong)}
+            faults.append(label(STAGED_WRONG, all=len(needed), needed=ELEMENT.format(*needed[cell]), **values))
+    colours.append(dict.fromkeys(own["C"], C_COLOUR))
+    writers = [{cell: divmod(writer, k.block[0]) for cell, (writer, _) in stored[name].items()} for name in TILES]
+    labels = [{cell: f"{y},{x}" for cell, (y, x) in by.items()} for by in writers]
+    when = label("k0 = {depth}; in each cell: y,x of who wrote it", depth=depth)
+    below = "\n".join(wrapped(fault, 60) for fault in faults)
+    figure = Figure()
+    axes = draw_tiles(figure, k, thread, when, colours, labels, below)
+    for name, ax in zip(("As", "Bs"), axes, strict=False):
         for cell in own[name]:
-            outline(axes[name], *cell, 1, 1)
+            outline(ax, *cell)
     values = {"As": len(own["As"]), "Bs": len(own["Bs"]), "read_As": len(read["As"]), "read_Bs": len(read["Bs"])}
-    texts = [said(STAGES, owner=owner(k, thread, len(own["C"])), **values)]
-    texts += [said(sentence, **values) for sentence, values in told or [(STAGED_RIGHT, {})]]
-    return Picture(figure, " ".join(texts))
+    text = label(STAGES, owner=owner(k, thread, len(own["C"])), **values)
+    return Picture(figure, " ".join([text, *faults] if faults else [text, label(STAGED_RIGHT)]))
 
 
 def tiles_of(k, thread, at=(0, 0, 0)):
-    """How often `thread` reads each cell of As and Bs, {array: {cell: who stored there, and what}} of a tile along K,
-    and the thread's number; from a traced run.
+    """Of a tile along K: {array: {cell: how often `thread` reads it}}, {array: {cell: who stored there, and what}}, and
+    {array: the cells that the thread stored}.
 
     `at`: the block's y and x, and the tile's number, after which the run has one more.
     """
@@ -258,8 +170,8 @@ def tiles_of(k, thread, at=(0, 0, 0)):
     run = trace(k, (y + 1) * rows, (x + 1) * columns, tiles * depth)
     if not {"As", "Bs"} <= set(run.shapes):
         raise ValueError(f"{k} has no tiles As and Bs to read from; take a step that stages both, such as tiled.")
-    refuse_outside("thread's x", thread[0], k.block[0], "threads along x")
-    refuse_outside("thread's y", thread[1], k.block[1], "threads along y")
+    for axis in (0, 1):
+        whole(f"thread's {'xy'[axis]}", thread[axis], 0, k.block[axis] - 1)
     number = thread[1] * k.block[0] + thread[0]
     mine = run.where(block=(x, y, 0))
     stored = {
@@ -273,7 +185,8 @@ def tiles_of(k, thread, at=(0, 0, 0)):
     if run.shapes["As"] != (rows, depth) and {row for row, _ in read["As"]} != rows_owned:  # transposed: as it is in A
         read["As"] = {cell[::-1]: times for cell, times in read["As"].items()}
         stored["As"] = {cell[::-1]: store for cell, store in stored["As"].items()}
-    return {name: {cell: n // tiles for cell, n in by.items()} for name, by in read.items()}, stored, number
+    own = {name: {cell for cell, (writer, _) in by.items() if writer == number} for name, by in stored.items()}
+    return {name: {cell: n // tiles for cell, n in by.items()} for name, by in read.items()}, stored, own
 
 
 def stores_of(accesses, shapes):
@@ -295,63 +208,53 @@ def stores_of(accesses, shapes):
     return stores
 
 
-def draw_tiles(k, thread, when, coloured, labels=None, told=""):
-    """As and Bs above and beside their tile of C, {name: {cell: colour}}. Returns the figure and the axes by name.
-
-    `told`: lines below the tiles.
-    """
+def draw_tiles(figure, k, thread, when, colours, labels=None, faults=""):
+    """Draw As and Bs above and beside their tile of C, each {cell: colour}, and lines below; returns the three axes."""
     rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
     scale = 0.44 if labels else min(0.36, (HIGH - 1.9) / (rows + depth))  # inches a cell
-    below = 0.2 * len(told.splitlines())
+    below = 0.2 * len(faults.splitlines())
     high = scale * (rows + depth) + 1.9 + below
-    figure = Figure(figsize=(scale * (columns + depth) + 2.2, high))
-    places = product_axes(figure, rows, columns, depth, top=1 - 0.5 / high, bottom=0.03 + below / high)
-    axes = dict(zip(("As", "Bs", "C"), places, strict=True))
-    title = label("thread x = {x}, y = {y}, {when}", x=thread[0], y=thread[1], when=when)
-    figure.text(0.03, 1 - 0.22 / high, title)
-    figure.text(0.03, 0.1 / high, told, fontsize=11, color=FAULT, va="bottom")
-    for name, title, sides, colour in (
-        ("As", "As", (rows, depth), A_COLOUR),
-        ("Bs", "Bs", (depth, columns), B_COLOUR),
-        ("C", label("this block's tile of C"), (rows, columns), C_COLOUR),
-    ):
-        panel(axes[name], *sides, coloured[name], title, colour, (labels or {}).get(name))
-    return figure, axes
+    figure.set_size_inches(scale * (columns + depth) + 2.2, high)
+    figure.text(0.03, 1 - 0.22 / high, label("thread x = {x}, y = {y}, {when}", x=thread[0], y=thread[1], when=when))
+    figure.text(0.03, 0.1 / high, faults, fontsize=11, color=FAULT, va="bottom")
+    room = dict(top=1 - 0.5 / high, bottom=0.03 + below / high)
+    titles = "As", "Bs", label("this block's tile of C")
+    return draw_product(figure, (rows, columns, depth), colours, titles, labels or [{}] * 3, **room)
 
 
 def owner(k, thread, products):
-    """Whose picture it is: the key and the values of a sentence."""
-    one = "Thread x = {x}, y = {y} of {kernel} owns 1 element of C"
-    some = "Thread x = {x}, y = {y} of {kernel} owns {products} elements of C"
-    return one if products == 1 else some, dict(x=thread[0], y=thread[1], kernel=k.step, products=products)
+    """Which thread it is, and how much of C it owns, in words."""
+    many = "Thread x = {x}, y = {y} of {kernel} owns {products} elements of C"
+    if products == 1:
+        many = "Thread x = {x}, y = {y} of {kernel} owns 1 element of C"
+    return label(many, x=thread[0], y=thread[1], kernel=k.step, products=products)
 
 
 @look
 def picture_order(k: Kernel, M: int, N: int, K: int, after: Kernel | None = None) -> Picture:
     """The order in which the first thread asks for tiles, stores and reads them, and meets barriers.
 
-    From a traced run. Where a thread stores what it asks for with no other read between, it has to wait; how long, no
-    run without a GPU can tell, so each wait is drawn equally wide. `after`: another kernel, drawn below to the same
-    scale. Raises ValueError for a kernel whose first thread reads nothing.
+    Where a thread stores what it asks for with no other read between, it has to wait; how long, no run without a GPU
+    can tell, so each wait is drawn equally wide. `after`: the kernel once it is changed, drawn below to the same scale.
+    Raises ValueError for a kernel whose first thread reads nothing.
     """
     kernels = (k,) if after is None else (k, after)
     figure = Figure(figsize=(8.6, 2.5 * len(kernels)))
     texts, wide = [], 0
     for n, one in enumerate(kernels):
-        mine = accesses(one, M, N, K)
         bottom = 1 - (n + 0.96) / len(kernels)
         ax = figure.add_axes((0.2, bottom, 0.79, 0.78 / len(kernels)))
-        x, barriers, meanwhile = draw_order(ax, mine)
+        x, barriers, meanwhile = draw_order(ax, one, M, N, K)
         wide = max(wide, x)
-        other, values = n == 0 or one.step != k.step, {"kernel": one.step, "K": K}
-        what = "thread 0 of {kernel}" if other else "the same, changed", values
+        values = {"kernel": one.step, "K": K}
+        what = "thread 0 of {kernel}" if n == 0 else "the same, changed", values
         title = label("{what}, from left to right; dashed: a barrier ({barriers})", what=what, barriers=barriers)
         figure.text(0.02, bottom + 0.86 / len(kernels), title)
         least = ("{reads} reads of a tile", {"reads": max(meanwhile)}) if any(meanwhile) else ("nothing", {})
         waits = meanwhile.count(0)
         times = ("{count} time" if waits == 1 else "{count} times", {"count": waits})
-        who = "Thread 0 of {kernel}, K = {K}" if other else "Changed", values
-        texts.append(said(ORDER, who=who, barriers=barriers, least=least, times=times))
+        who = "Thread 0 of {kernel}, K = {K}" if n == 0 else "Changed", values
+        texts.append(label(ORDER, who=who, barriers=barriers, least=least, times=times))
     for ax in figure.axes:
         ax.set(xlim=(0, wide), ylim=(3, 0))
         ax.axis("off")
@@ -360,21 +263,19 @@ def picture_order(k: Kernel, M: int, N: int, K: int, after: Kernel | None = None
     return Picture(figure, " ".join(texts))
 
 
-def accesses(k, M, N, K):
-    """What the first thread does with A, B and their tiles, in order. Raises ValueError for nothing."""
+def draw_order(ax, k, M, N, K):
+    """Draw what the first thread does with A, B and their tiles, in order.
+
+    Returns how wide that is, the barriers, and the reads between each asking and storing.
+    """
     mine = trace(k, M, N, K).where(block=(0, 0, 0), thread=0, part=0)
     mine = mine[mine["array"] != "C"]
     if not len(mine):
         raise ValueError(f"thread 0 of {k} reads nothing at {M} x {N} x {K}; let it compute first.")
-    return mine
-
-
-def draw_order(ax, mine):
-    """Draw what a thread does. Returns how wide it is, the barriers, and the reads between each asking and storing."""
     lane = np.where(mine["memory"] == "global", 0, np.where(mine["writes"], 1, 2)).tolist()
-    arrays, phase = mine["array"].tolist(), mine["phase"].tolist()
+    phase = mine["phase"].tolist()
     meanwhile, asked, x = [], None, 0  # asked: the place in the run, and in the picture, of what is on its way
-    for n, y in enumerate(lane):
+    for n, (y, array) in enumerate(zip(lane, mine["array"].tolist(), strict=True)):
         if n and phase[n] != phase[n - 1]:
             ax.plot([x, x], [0, 3], "--", color=INK, linewidth=1.2)
         if y == 1 and asked is not None:  # the first store after it: the numbers must be there
@@ -387,7 +288,7 @@ def draw_order(ax, mine):
                 ax.text(x + WAIT / 2, 1.45, label("waits"), ha="center", va="center", fontsize=11, rotation=90)
                 x += WAIT
             asked = None
-        colour = A_COLOUR if arrays[n][0] == "A" else B_COLOUR
+        colour = A_COLOUR if array[0] == "A" else B_COLOUR
         ax.add_patch(Rectangle((x, y + 0.15), 1, 0.6, facecolor=colour, edgecolor="white", linewidth=0.8))
         if y == 0:
             asked = n, x

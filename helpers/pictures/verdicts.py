@@ -11,11 +11,11 @@ from kernel_judge import Finding, Report
 from kernel_judge.report import SHOWN
 from ptx_machine import WARP
 
-from .. import language
-from .drawing import A_COLOUR, B_COLOUR, C_COLOUR, FAULT, INK, PAPER, PEER, Picture, look, outline, panel, tint
+from ..language import closed_up, wrapped
+from .colours import FAULT, INK, MATRICES, PAPER, PEER
+from .drawing import Picture, label, look, outline, panel, tint
 
 MOST = 64  # rows and columns of an array that are drawn, at most
-COLOURS = {"A": A_COLOUR, "B": B_COLOUR, "C": C_COLOUR}  # As and Bs, too
 LIGHT, STRONG = 0.4, 0.8  # shares of a colour
 WIDE = 88  # signs of a caption's line
 
@@ -38,29 +38,27 @@ def picture_finding(finding: Finding) -> Picture:
     figure = Figure(figsize=(8.6, 3.9))
     room = dict(left=0.06, right=0.94, top=0.88, bottom=0.2, wspace=0.25)
     axes = figure.subplots(1, 2 if drawn.who else 1, squeeze=False, gridspec_kw=room, subplot_kw={"anchor": "N"})[0]
-    colour = COLOURS.get(drawn.array[0], PEER)
+    colour = MATRICES.get(drawn.array[0], PEER)  # As and Bs have those of A and B
     marked = dict.fromkeys(drawn.elements, tint(colour, STRONG) if drawn.reads else FAULT)
     title = f"{drawn.array} ({' x '.join(f'{side:,}' for side in drawn.shape)})"
     element_at = draw_cells(axes[-1], drawn.shape, marked, tint(colour, LIGHT), title, colour)
+    inks = (FAULT, INK) if drawn.reads else (INK,)
     if drawn.who:
         numbers = [y * drawn.sides[0] + x for x, y in drawn.touching]
-        arrows = dict(zip(numbers, zip((FAULT, INK), drawn.reads, strict=True), strict=False)) if drawn.reads else {}
-        touching = {n: tint(arrows[n][0], LIGHT) if arrows else FAULT for n in numbers}
-        who = language.said(drawn.who.key, **drawn.who.values)
-        thread_at = draw_cells(axes[0], drawn.sides[::-1], touching, PAPER, who)
-        for bend, (number, (ink, reads)) in enumerate(arrows.items()):
+        touching = dict.fromkeys(numbers, FAULT)
+        if drawn.reads:
+            touching = {number: tint(ink, LIGHT) for number, ink in zip(numbers, inks, strict=False)}
+        thread_at = draw_cells(axes[0], drawn.sides[::-1], touching, PAPER, label("{who}", who=drawn.who))
+        for number, ink, reads, bend in zip(numbers, inks, drawn.reads, (0.25, 0.1), strict=False):
             ends = thread_at(number), element_at(drawn.elements[0])
-            style = dict(arrowstyle="<|-" if reads else "-|>", connectionstyle=f"arc3,rad={0.25 - 0.15 * bend}")
+            style = dict(arrowstyle="<|-" if reads else "-|>", connectionstyle=f"arc3,rad={bend}")
             arrow = dict(color=ink, linewidth=1.8, mutation_scale=16, **style)
             figure.add_artist(ConnectionPatch(*ends, axes[0].transData, axes[-1].transData, **arrow))
-    captions = [language.said(one.key, **one.values) for one in drawn.captions]
-    inks = (FAULT, INK) if drawn.reads else (INK,)
-    lines = []
-    for text, ink in zip(captions, inks, strict=False):
-        lines += [(line, ink) for line in language.wrapped(text, WIDE).split("\n")]
+    captions = [label("{caption}", caption=one) for one in drawn.captions]
+    lines = [(line, ink) for text, ink in zip(captions, inks, strict=False) for line in wrapped(text, WIDE).split("\n")]
     for number, (line, ink) in enumerate(reversed(lines)):
         figure.text(0.5, 0.03 + 0.065 * number, line, color=ink, ha="center")
-    return Picture(figure, language.closed_up(" ".join(captions)))
+    return Picture(figure, closed_up(" ".join(captions)))
 
 
 def draw_cells(ax: Axes, shape: tuple, colours: dict, others: str, title: str, ink: str = INK) -> Callable:

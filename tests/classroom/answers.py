@@ -296,9 +296,9 @@ for (int row = 0; row < M; row++)
 # The first of each is what `make test` tries: the judges' own rules are in tests/exercises.
 WRONG = {
     "00.1": {
-        "whole arrays": ({"out[i] = a[i] + b[i]": "out = a + b"}, "a kernel makes no arrays while it runs"),
+        "whole arrays": ({"out[i] = a[i] + b[i]": "out = a + b"}, "a kernel makes no lists and no arrays"),
         "a whole array in an element": ({"a[i] + b[i]": "a + b"}, "out[i] is one number"),
-        "it returns the sum": ({"out[i] = a": "return a"}, "Store the number in an array"),
+        "it returns the sum": ({"out[i] = a": "return a"}, "store the number in an array"),
         "no guard": ({"    if i < out.size:\n        out": "    out"}, "loads behind the end of a"),
         "a difference": ({"a[i] + b": "a[i] - b"}, "and the sum of a and b there is"),
     },
@@ -328,9 +328,9 @@ WRONG = {
         "x and y exchanged": (f"size_t row = {COL};\nsize_t col = {ROW};", "x and y swapped"),
     },
     "02.2": {
-        "all of a column by every thread": (ALL_OF_C, "from global memory"),
-        "a comma index": ({"A[row * K + k]": "A[row, k]"}, "A[row, k]"),
-        "stores nothing": ({"C[row * N + col] = acc;": "acc += 0;"}, "nothing arrives"),
+        "a comma index": ({"A[row * K + k]": "A[row, k]"}, "wrong row"),
+        "stores nothing": ({"C[row * N + col] = acc;": "acc += 0;"}, "nothing stored"),
+        "all of a column by every thread": (ALL_OF_C, "its loops are here"),
     },
     "02.3": {
         "no copy back": ({"    cl.enqueue_copy(queue, C, d_C)\n": ""}, "must be copied back"),
@@ -373,7 +373,7 @@ WRONG = {
         "a guard for memory, not for A": ({"(row < M && k0 + tx < K)": "(row * K + k0 + tx < M * K)"},
             "too many loads: 1,856 from global memory at 15 x 15 x 15"),
         "a comma index in A": ({"A[row * K + k0 + tx]": "A[row, k0 + tx]"}, "wrong row"),
-        "another acc": ({"for (int k =": "float acc = 0;\nfor (int k ="}, "nothing arrives"),
+        "another acc": ({"for (int k =": "float acc = 0;\nfor (int k ="}, "zeros"),
     },
     "05.2": {
         "a sum too few": ({"i < TM": "i < TM - 1"}, "loops over a thread's own elements"),
@@ -393,7 +393,7 @@ WRONG = {
         "columns beside each other": ({"tx + j * THREADS_X": "tx * TN + j"}, "wrong column"),
     },
     "06.4": {
-        "its own sums": ({"float a_reg": "float acc[TM][TN], a_reg"}, "nothing arrives"),
+        "its own sums": ({"float a_reg": "float acc[TM][TN], a_reg"}, "zeros"),
     },
     "09.1": {
         "one round": ({"k += 4": "k += BK"}, "products are missing"),
@@ -417,7 +417,7 @@ WRONG = {
         "no guard": ({" if row < M and k0 + tx < K else float32(0)": ""}, "out of bounds"),
     },
     "10.1": {
-        "its products reach no sum": ({"acc += As": "some = As"}, "nothing arrives"),
+        "its products reach no sum": ({"acc += As": "some = As"}, "zeros"),
         "asks with the old k0": ({"k0 += TILE\n": "", "now = TILE - now": "now = TILE - now\nk0 += TILE"},
             "wrong tile: for 3 tiles, it takes numbers of the K-tiles 0, 0, 1 of A"),
         "asks before it stores": (
@@ -433,7 +433,7 @@ WRONG = {
         "asks late for B": ({ASK_B + MULTIPLIES: MULTIPLIES + ASK_B}, "waits"),
     },
     "12.3": {
-        "a comma index": ({PACKS: "B[k0 + k, col0 + p * PANEL + j * VW]"}, "B[k0 + k, col0"),
+        "a comma index": ({PACKS: "B[k0 + k, col0 + p * PANEL + j * VW]"}, "out of bounds"),
         "eight for PANEL": ({"p * PANEL": "p * 8"}, "wrong column"),
         "one number in all lanes": ({PACKS: "B[(k0 + k) * N + col0 + p * PANEL + j * VW]"}, "reads outside"),
     },
@@ -466,9 +466,9 @@ WRONG = {
         "in double precision": ({"k1 - at_A]": "k1 - at_A].astype(float)",
             "me.C += panel_A": "me.C += np.float32(panel_A)"}, "got 48 bytes along its row, not 24"),
         "no owner's beginning": ({"k0 - at_A : k1 - at_A": "k0:k1", "k0 - at_B : k1 - at_B": "k0:k1"},
-            "rank (0, 0) got 0 bytes along its row"),
+            "rank (1, 1) got 0 bytes along its row"),
         "the groups exchanged": ({"me.row": "me.line", "me.column": "me.row", "me.line": "me.column"},
-            "is the owner, and passes no array"),
+            "rank (0, 0) got 36 bytes along its row"),
     },
     "15.2": {
         "a flat block": ({"BM=2048, BK=8192": "BM=512, BK=32768"}, "numbers cross, at most"),

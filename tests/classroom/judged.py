@@ -74,7 +74,8 @@ def binds(statement):
         return {one.asname or one.name for one in statement.names}
     if isinstance(statement, ast.For):  # it counts
         return set()
-    return {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    stored = [n for n in ast.walk(statement) if isinstance(getattr(n, "ctx", None), ast.Store)]
+    return {n.id for one in stored for n in [getattr(one, "value", one)] if isinstance(n, ast.Name)}  # x[0] = 1 is x's
 
 
 def above(label, source):

@@ -165,9 +165,10 @@ def test_a_page_runs_in_a_copy_elsewhere(made, tmp_path):
     """In a folder with nothing else in it: what it needs comes from the package."""
     [path] = made.glob("00_*.ipynb")
     page = nbformat.read(path, as_version=4)
-    NotebookClient(page, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}).execute()
+    here = {"metadata": {"path": str(tmp_path)}}
+    NotebookClient(page, timeout=300, kernel_name="python3", resources=here, allow_errors=True).execute()
     said = json.dumps([cell.get("outputs", []) for cell in page.cells])
-    assert "not yet" in said and not list(tmp_path.iterdir())
+    assert said.count("not yet") > 3 and "ModuleNotFound" not in said and not list(tmp_path.iterdir())
 
 
 def test_solutions_after_class_are_at_the_end_and_folded(tmp_path):

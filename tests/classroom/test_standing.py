@@ -271,5 +271,5 @@ def test_the_command_prints_the_table_and_writes_rows(tmp_path, monkeypatch, cap
     rows = list(csv.DictReader(io.StringIO((tmp_path / "rows.csv").read_text())))
     assert [(row["student"], row["exercise"], row["state"]) for row in rows[:1]] == [("ada", "00.1", "done")]
     monkeypatch.setattr("sys.argv", ["helpers", "progress", str(tmp_path), "--csv", "/nowhere/x"])
-    with pytest.raises(SystemExit, match="/nowhere/x cannot be written"):
+    with pytest.raises(SystemExit, match="/nowhere/x"):
         main()

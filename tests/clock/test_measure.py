@@ -8,14 +8,15 @@ import pytest
 from helpers import measure, opencl_kernel
 from helpers.clock import Timing, timing
 from helpers.devices import Device
-from helpers.launch import Contestant, contestant, host
-from helpers.launch.contestant import Work
+from helpers.launch import Contestant, kernel
+from helpers.launch.kernel import Work
+from helpers.many import streamed
 
 UPLOAD, DOWNLOAD = 3.0, 2.0  # seconds that they take here
 
 
 class Clock:
-    """Stands in for the module `time`: it moves when something sleeps, or calls `pass_by`."""
+    """Stands in for the module `time`: it moves when something sleeps, or passes."""
 
     def __init__(self):
         self.now, self.slept = 100.0, []
@@ -73,7 +74,7 @@ class StandInWork(Work):
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    for module in (timing, contestant):
+    for module in (timing, kernel):
         monkeypatch.setattr(module, "time", clock)
     return clock
 
@@ -87,15 +88,10 @@ def test_on_a_cpu_it_idles_warms_up_once_and_takes_the_median_of_single_launches
     k = StandIn(clock, "CPU", 50.0, 0.4, 0.1, 0.2, 90.0)
     t = measure(k, (2, 3, 5))
     assert clock.slept == [0.3]
-    # First whatever must be built is built.
-    # Idle, then A (2, 5) and B (5, 3); the first launch, of 50 s, is not counted; 0.4 + 0.1 + 0.2 is long enough.
-    assert k.seen == [
-        ("refuse", 2, 3, 5),
-        ("ready", 2, 3, 5),
-        ("upload", (2, 5), (5, 3), 1),
-        *[("timed", 1)] * 4,
-        ("download",),
-    ]
+    # First whatever must be built is built. Idle, then A (2, 5) and B (5, 3); the first launch, of 50 s, is not
+    # counted; 0.4 + 0.1 + 0.2 is long enough.
+    upload = ("upload", (2, 5), (5, 3), 1)
+    assert k.seen == [("refuse", 2, 3, 5), ("ready", 2, 3, 5), upload, *[("timed", 1)] * 4, ("download",)]
     assert t.seconds == pytest.approx(0.2)
     assert t.spread == pytest.approx((0.3 - 0.15) / 0.2)  # the quartiles of 0.1, 0.2, 0.4
     assert t.transfer_seconds == pytest.approx(UPLOAD + DOWNLOAD) and t.build_seconds == 7.0
@@ -103,21 +99,13 @@ def test_on_a_cpu_it_idles_warms_up_once_and_takes_the_median_of_single_launches
     assert (t.M, t.N, t.K) == (2, 3, 5) and t.gflops == pytest.approx(2 * 2 * 3 * 5 / 0.2 / 1e9)
 
 
-@pytest.mark.parametrize("kind", ["CPU", None])
-def test_on_a_cpu_launches_go_on_until_half_a_second_is_over(clock, kind):
-    k = StandIn(clock, kind, 1 / 1024)
-    t = measure(k, 8)
-    assert launches(k) == [1] * (1 + 512)
+def test_on_a_cpu_launches_go_on_until_half_a_second_is_over_and_there_are_three_at_least(clock):
+    k = StandIn(clock, None, 1 / 1024)
+    assert measure(k, 8).transfer_seconds == 0 and launches(k) == [1] * (1 + 512)  # the host's copies are no transfer
     k.seen.clear()
     measure(k, 8, seconds=1 / 4)
     assert launches(k) == [1] * (1 + 256)  # as many seconds as are asked for
-    assert t.transfer_seconds == pytest.approx(UPLOAD + DOWNLOAD if kind else 0)  # the host's copies are no transfer
-
-
-def test_there_are_three_repeats_however_long_one_takes(clock):
     k = StandIn(clock, "CPU", 60.0)
-    assert measure(k, 8).seconds == 60.0 and launches(k) == [1] * (1 + 3)
-    k = StandIn(clock, "GPU", 60.0)
     assert measure(k, 8).seconds == 60.0 and launches(k) == [1] * (1 + 3)
 
 
@@ -129,12 +117,9 @@ def test_a_gpu_is_warmed_up_for_a_time_and_timed_in_batches(clock):
     # Then eleven batches are half a second: 1/1024 s goes 51 times into 0.05 s.
     assert launches(k) == [1, 2, 2, 2, 51] + [51] * 11 and 5 * slow + 2 * fast < 0.2 < 5 * slow + 53 * fast
     assert t.seconds == pytest.approx(fast) and t.spread == pytest.approx(0) and clock.slept == [0.3]
-    assert [what[0] for what in k.seen] == ["refuse", "ready", "upload", *["timed"] * len(launches(k)), "download"]
-
-
-@pytest.mark.parametrize("seconds, launches", [(60, 1), (0.04, 1), (0.01, 5), (1e-4, 500), (0, 1000)])
-def test_a_batch_is_a_twentieth_of_a_second_and_a_thousand_launches_at_most(seconds, launches):
-    assert timing.batch(seconds) == launches
+    k = StandIn(clock, "GPU", 1e-9)
+    measure(k, 8, 1e-9)
+    assert max(launches(k)) == 1000  # as many as a driver lets wait
 
 
 def test_what_is_simulated_is_not_launched(clock):
@@ -144,64 +129,58 @@ def test_what_is_simulated_is_not_launched(clock):
     assert k.seen == [] and clock.slept == []
 
 
-def test_a_function_of_the_host_gets_all_of_a_and_b_and_moves_nothing(clock):
+def test_a_function_of_the_host_gets_random_float32_of_1024_a_side(clock):
     calls, seconds = [], iter([60.0, 30.0, 1.0, 3.0, 2.0])  # a function may compile in its first call
 
     def multiply(A, B):
-        calls.append((A.shape, B.shape, A.dtype, B.dtype))
+        calls.append((A, B))
         clock.pass_by(next(seconds))
-        return A @ B
+        return A
 
-    t = measure(multiply, (4, 6, 9))
-    assert calls == [((4, 9), (9, 6), np.float32, np.float32)] * 5
-    assert (t.seconds, t.transfer_seconds, t.dialect, t.step, t.device) == (2.0, 0.0, "Python", "multiply", "host")
-
-
-def test_the_host_is_timed_by_the_wall_a_call(clock):
-    work = host.HostKernel(lambda A, B: clock.pass_by(2.0) or A @ B).upload(*(np.ones((3, 3), np.float32),) * 2)
-    assert work.timed(5) == 2.0 and work.launch() == 2.0 and (work.download() == 3).all()
+    assert measure(multiply).seconds == 2.0 and len(calls) == 5
+    for X in calls[-1]:  # evenly from -1 to 1; some hardware is faster with zeros
+        assert X.dtype == np.float32 and X.shape == (1024, 1024) and 0.5 < X.std() < 0.65
 
 
-def test_the_operands_are_random_float32_of_1024_a_side_by_default(clock):
-    k, got = StandIn(clock, "CPU", 1.0), []
-    k.upload = lambda A, B: got.extend((A, B)) or StandInWork(k)
-    measure(k)
-    for X in got:
-        assert (
-            X.dtype == np.float32 and X.shape == (1024, 1024) and 0.5 < X.std() < 0.65
-        )  # evenly from -1 to 1; some hardware is faster with zeros
+class Building(StandIn):
+    """Builds something for each size when it is first launched there, and notes the sizes."""
+
+    def upload(self, A, B, fill=np.nan):
+        size = A.shape[0], B.shape[1], A.shape[1]
+        work = super().upload(A, B)
+        if size not in self.seen:
+            self.seen.append(size)
+            self.clock.pass_by(1000.0)
+        return work
+
+    ready = Contestant.ready
 
 
-def test_a_rung_that_is_faster_than_the_probe_raises_the_peak_and_what_others_wrote_does_not(clock, monkeypatch):
-    monkeypatch.setattr(timing, "MOST", {})
-    k = StandIn(clock, "CPU", 1e-3)
-    measure(k, 8)
-    measure(lambda A, B: clock.pass_by(1e-3) or A @ B, 8)
-    assert timing.MOST == {}
-    k.own = True
-    monkeypatch.setattr(timing, "Kernel", StandIn)
-    measure(k, 8)
-    assert timing.MOST == {}
-    k.own = False
-    for seconds in (1e-3, 2e-3, 5e-4):
-        k.seconds = itertools.repeat(seconds)
-        measure(k, 8)
-    assert {("a CPU", "flop"): pytest.approx(2 * 8**3 / 5e-4)} == timing.MOST
-    assert timing.most_seen("a CPU", "flop", 1.0) > 1e6 and timing.most_seen("a CPU", "byte") == 0
+def test_nothing_is_built_while_the_clock_runs(clock):
+    k = Building(clock, "CPU", 1.0)
+    assert measure(k, (50, 60, 70)).transfer_seconds == UPLOAD + DOWNLOAD
+    before = clock.now
+    assert k.ready(50, 60, 70) is k and clock.now == before and k.multiplied == {(50, 60, 70)}
+    assert Building.multiplied == frozenset()  # each has its own
 
 
-def test_a_kernel_that_is_here_is_timed():
-    t = measure(opencl_kernel("naive"), (8, 16, 24), 0.01)
-    assert t.seconds > 0 and t.spread >= 0 and t.build_seconds > 0 and t.transfer_seconds > 0
+def test_what_is_here_is_timed():
+    for k in (opencl_kernel("naive"), streamed(opencl_kernel("naive"), 2e6)):
+        t = measure(k, (8, 16, 24), 0.01)
+        assert t.seconds > 0 and t.spread >= 0 and t.build_seconds >= 0 and t.transfer_seconds > 0
+    t = measure(np.matmul, 8, 0.01)
+    assert (t.dialect, t.step, t.device, t.transfer_seconds) == ("Python", "matmul", "host", 0.0)
 
 
-def test_a_timing_is_told_with_its_rate_and_its_spread():
-    t = Timing("OpenCL", "tiled", 100, 200, 300, 0.004, 0.1, "a device", {})
-    assert repr(t) == "tiled (OpenCL), 100 x 200 x 300: 4 ms (± 5 %), 3 GFLOP/s"
-    busy = Timing("OpenCL", "tiled", 100, 200, 300, 0.004, 2.1, "a device", {})
-    assert "4 ms (a busy machine), 3" in repr(busy)  # 105 % would mean nothing
-
-
-@pytest.mark.parametrize("seconds, words", [(2.5, "2.5 s"), (0.00123, "1.23 ms"), (4e-6, "4 µs"), (5e-7, "0.5 µs")])
-def test_seconds_are_spelled_with_a_unit(seconds, words):
-    assert timing.spell_seconds(seconds) == words
+@pytest.mark.parametrize(
+    "seconds, spread, words",
+    [
+        (0.004, 0.1, "4 ms (± 5 %), 3 GFLOP/s"),
+        (0.004, 2.1, "4 ms (a busy machine), 3 GFLOP/s"),  # 105 % would mean nothing
+        (2.5, 0.0, "2.5 s (± 0 %), 0.0048 GFLOP/s"),
+        (5e-7, 0.0, "0.5 µs (± 0 %), 2.4e+04 GFLOP/s"),
+    ],
+)
+def test_a_timing_shows_its_rate_and_its_spread(seconds, spread, words):
+    t = Timing("OpenCL", "tiled", 100, 200, 300, seconds, spread, "a device", {})
+    assert repr(t) == f"tiled (OpenCL), 100 x 200 x 300: {words}"

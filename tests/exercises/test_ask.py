@@ -317,7 +317,7 @@ def test_one_argument_needs_no_brackets_and_a_number_may_be_off_by_a_millionth()
     for off, passes in ((0.9, True), (1.1, False)):
         report = ask(lambda x, off=off: 0.25 * (1 + off * WITHIN), {1: 0.25})
         assert bool(report) == passes
-    assert "gives 0.250000275, and should give 0.25, to six digits." in repr(report)
+    assert "gives 0.250000275, and should give 0.25." in repr(report)
 
 
 def with_pass(x):
@@ -350,7 +350,6 @@ def test_what_the_function_raises_is_told_with_its_own_line():
 @pytest.mark.parametrize(
     "given, said",
     [
-        pytest.param(10**5000, "gives 1.00000000000e+5000,", id="huge"),
         (math.nan, "gives nan,"),
         (math.inf, "gives inf,"),
         (np.float64(2), "gives 2,"),
@@ -364,9 +363,3 @@ def test_what_the_function_raises_is_told_with_its_own_line():
 )
 def test_what_is_no_number_or_a_strange_one_is_told_as_it_is(given, said):
     assert said in repr(ask(lambda x: given, {1: 6}))
-
-
-@pytest.mark.parametrize("cases", [{}, [1, 2], "busiest"])
-def test_what_is_no_table_of_cases_is_refused(cases):
-    with pytest.raises(TypeError, match="no table of cases; give some"):
-        ask(product, cases)

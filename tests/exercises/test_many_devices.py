@@ -60,12 +60,16 @@ def owner_does_not_call(me, k0, k1, left, top):
         ),
         (whole_blocks, "bytes: on 2 x 2 ranks, "),
         (whole_blocks, "rank (0, 0) got 32 bytes along its row, not 24"),
-        (owner_does_not_call, "rank (1, 1) waits along its row for the panel of number 0, which sends nothing"),
+        (owner_does_not_call, "rank (0, 0) got 0 bytes along its row, not 24"),
+        (
+            lambda me, *panel: me.row.bcast(me.A, root=1 - me.j),
+            "raises RuntimeError: it waits along its row for the panel of number 1, which sends nothing",
+        ),
         (
             lambda me, *panel: me.row.bcast(None, root=0),
             "root is 0, so this rank of the row is the owner, and passes no",
         ),
-        (lambda me, *panel: panels_of(me, *panel) and exit(3), "rank (1, 1) raises SystemExit: 3"),
+        (lambda me, *panel: panels_of(me, *panel) and exit(3), "rank (0, 0) raises SystemExit: 3"),
         (lambda me, *panel: setattr(me, "C", panels_of(me, *panel)), "C of rank (0, 0) is wrong"),
         (lambda me: me.C, "raises TypeError"),
     ],

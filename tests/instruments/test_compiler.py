@@ -27,7 +27,7 @@ def test_no_step_spills_and_the_inner_loop_loads_what_the_formula_says(step, arc
     report, rung = compiler_report(step, arch), ladder.STEPS[step]
     p = rung.defaults["GPU"]
     assert 16 <= report.registers <= 128 and (report.stack_bytes, report.spill_bytes) == (0, (0, 0))
-    assert report.shared_bytes == 4 * rung.staged(p)
+    assert report.shared_bytes == 4 * rung.value("staged", p)
     rows, columns, depth = rung.tile(p)
     products = rows * columns * depth
     # The first two rungs read both factors from global memory.

@@ -18,8 +18,6 @@ for k in range(TILE):
 cuda.syncthreads()
 k0 += TILE
 """
-END = {"range(TILE)": "range(min(TILE, K - k0))"}
-WHILE = {"for k in range(TILE):": "k, end = 0, min(TILE, K - k0)\nwhile k < end:", "Bs[k, tx]": "Bs[k, tx]\n    k += 1"}
 TURNED = {"As[ty, tx]": "As[tx, ty]", "As[ty, k]": "As[k, ty]"}
 COALESCED = {  # part of the bug hunt's kernel: who stages what, in the same places of the tiles
     "sA[tx, ty] = A[x, ty + k] if x <": "sA[ty, tx] = A[r, tx + k] if r <",
@@ -28,7 +26,6 @@ COALESCED = {  # part of the bug hunt's kernel: who stages what, in the same pla
     "and y < C.shape[1] else": "and c < C.shape[1] else",
     "    for k in range": "    r, c = cuda.blockIdx.x * 16 + ty, cuda.blockIdx.y * 16 + tx\n    for k in range",
 }
-BOTH_TURNED = {"sA[tx, ty]": "sA[ty, tx]", "sB[tx, ty]": "sB[ty, tx]", "sA[tx, j] * sB[j, ty]": "sA[j, tx] * sB[ty, j]"}
 COLUMN = """
 for k in range(BK):
     b_reg = Bs[k, tx]
@@ -93,21 +90,12 @@ def of_shared(tile, rounds=False):
 
 
 SAID = {  # (the page, the kernel, the GPU, the words), and what is counted for each multiply-add, with its words
-    "a range whose end is not known": (
-        "04", lambda: tiled(END), "A6000", "and is predicted at {} GFLOP/s. A `while` loop",
-        lambda tile: tile.instructions, "K - k0))` takes {:.0f} instructions for each multiply-add",
-    ),
-    "a while loop to the same end": (
-        "04", lambda: tiled(WHILE), "A6000", "takes 10, and is predicted at {} GFLOP/s.",
-        lambda tile: tile.instructions, "that ends at the same `k` takes {:.0f},",
-    ),
     "a transposed tile": (
         "04", lambda: tiled(TURNED), "A6000", "in place of 1.5, and is predicted at {} GFLOP/s.",
         lambda tile: sum(tile.requests.values()), "It takes {} requests for each multiply-add",
     ),
     "the bug hunt's": ("04", lambda: mended({}), "A6000", "the model predicts {} GFLOP/s for it"),
     "its loads coalesced": ("04", lambda: mended(COALESCED), "A6000", "with coalesced loads the model predicts {}."),
-    "its tiles transposed": ("04", lambda: mended(BOTH_TURNED), "A6000", "both tiles transposed it predicts {}."),
     "range for while": (
         "05", lambda: column(with_part("CUDA", "register_1d", 3, COLUMN)), "A6000",
         "the model predicts {} GFLOP/s in place of 9,493.",

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
-from few import few
+from few import SMALL, few
 from needed import needs_compiler
 
 from helpers import cuda_kernel, devices, ladder
@@ -13,13 +13,13 @@ from helpers.child import in_child
 from helpers.instruments import CompiledRun, run_ptx
 from helpers.instruments.prediction import ptx, run_text
 from helpers.launch import KernelError, draw
-from helpers.launch.cuda import CUDA
+from helpers.launch.on_cuda import CUDA
 from kernel_judge import wrong_elements
 from kernel_judge.shapes import watched
 from ptx_machine.linking import read_ptx
 
 STEPS = ladder.steps("CUDA")
-ODD = {name: ladder.STEPS[name].small for name in STEPS} | {
+ODD = {name: SMALL[name] for name in STEPS} | {
     "naive": dict(BM=3, BN=5),
     "coalesced": dict(BM=5, BN=3),
     "tiled": dict(TILE=5),
@@ -98,7 +98,7 @@ def assert_right(text, name, p, shape):
     assert not run.findings, (shape, run)
     assert not wrong_elements(run.C, A, B).any(), (shape, run)
     assert run.global_loads == step.global_loads(p, *shape), shape
-    assert run.global_stores == step.global_stores(p, *shape), shape
+    assert run.global_stores == shape[0] * shape[1], shape
     assert (run.shared_loads, run.shared_stores) == step.shared_accesses(p, *shape), shape
 
 

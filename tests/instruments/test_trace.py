@@ -4,7 +4,7 @@ from collections import Counter, namedtuple
 
 import numpy as np
 import pytest
-from few import few
+from few import SMALL, few
 from numba import cuda
 
 from helpers import cuda_kernel, ladder, opencl_kernel
@@ -33,9 +33,9 @@ def counts(accesses):
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("step", few(ladder.steps("OpenCL"), "tiled", "packed"))
+@pytest.mark.parametrize("step", few([s for s in ladder.steps("OpenCL") if s != "packed"], "tiled"))
 def test_both_dialects_touch_the_same_elements_as_often_as_the_formula_says(step, shape):
-    k = opencl_kernel(step, **ladder.STEPS[step].small)
+    k = opencl_kernel(step, **SMALL[step])
     run, t = trace(k, *shape), predicted_traffic(k, *shape)
     assert counts(run.accesses) == [t.global_loads, t.global_stores, t.shared_loads, t.shared_stores]
     if "CUDA" in ladder.STEPS[step].dialects:
@@ -61,7 +61,7 @@ HEAD = (
     "__kernel void own(const int M, const int N, const int K, "
     "__global const float *A, __global const float *B, __global float *C) {"
 )
-ONE = ladder.STEPS["packed"].small  # one work-item has all of a C of 4 x 16
+ONE = SMALL["packed"]  # one work-item has all of a C of 4 x 16
 
 # What one work-item does, the functions it calls, and how often it reads (False) and writes (True) each array.
 TOUCHES = {

@@ -5,6 +5,8 @@ import random
 import re
 import tokenize
 
+from few import SMALL
+
 from helpers import check, cuda_kernel, ladder, opencl_kernel
 from kernel_judge import Finding
 
@@ -70,7 +72,7 @@ def sample(dialect, count, seed):
 def verdict(dialect, step, source):
     """The first `Finding` of a check, of the kind "right" if there is none, "not built" if it does not compile."""
     try:
-        k = BUILD[dialect](source, like=step, **ladder.STEPS[step].small)
+        k = BUILD[dialect](source, like=step, **SMALL[step])
     except Exception as error:  # a learner sees it at once
         return Finding("not built", str(error).split("\n")[0])
     report = check(k)

@@ -4,10 +4,11 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from few import SMALL
 from needed import needs_compiler
 
 from cuda_without_gpu import to_ptx
-from helpers import check, cuda_kernel, ladder
+from helpers import check, cuda_kernel
 from helpers.checking import right_within_bound
 from helpers.launch import KernelError, draw
 from kernel_judge import error_bound, wrong_elements
@@ -100,13 +101,10 @@ def test_a_check_draws_what_the_type_holds_in_every_other_turn():
             assert np.array_equal(held(X, "bfloat16"), X) == all_held
 
 
-SMALL = ladder.STEPS["matrix_units"].small
-
-
 @needs_compiler
 @pytest.mark.parametrize("kind", FORMATS)
 def test_the_step_passes_its_bound_and_not_float32s(kind):
-    k = cuda_kernel("matrix_units", **SMALL | dict(INPUT=kind))
+    k = cuda_kernel("matrix_units", **SMALL["matrix_units"] | dict(INPUT=kind))
     report = check(k)
     assert report and f"within the rounding bound of {kind} inputs" in repr(report)
     A, B = draw(40, 50, 60)
@@ -140,7 +138,7 @@ def test_wrong_fragments_barriers_and_roundings_are_refused(kind, changes, says)
     for old, new in changes:
         assert source.count(old) == 1, old
         source = source.replace(old, new)
-    report = check(cuda_kernel(source, like="matrix_units", **SMALL | dict(INPUT=kind)))
+    report = check(cuda_kernel(source, like="matrix_units", **SMALL["matrix_units"] | dict(INPUT=kind)))
     assert not report and says in repr(report)
 
 
@@ -148,7 +146,7 @@ def test_wrong_fragments_barriers_and_roundings_are_refused(kind, changes, says)
 def test_where_nothing_could_be_tried_there_is_no_verdict(monkeypatch):
     text_of = to_ptx.text_of
     monkeypatch.setattr(to_ptx, "text_of", lambda *of, **how: text_of(*of, **how).replace("mma.sync", "mma.sink"))
-    k = cuda_kernel(SOURCE, like="matrix_units", **SMALL)
+    k = cuda_kernel(SOURCE, like="matrix_units", **SMALL["matrix_units"])
     with pytest.raises(KernelError, match=r"cannot be tried here: .*mma\.sink"):
         check(k)
     assert not k.checked

@@ -1,12 +1,11 @@
 """Bugs of many kinds, planted in every step of both dialects, are caught and named. Right kernels: test_other_sizes."""
 
 import pytest
-from few import one_of_each
+from few import SMALL, one_of_each
 
-from helpers import check, cuda_kernel, devices, ladder, opencl_kernel
+from helpers import check, cuda_kernel, devices, opencl_kernel
 
 BUILD = {"CUDA": cuda_kernel, "OpenCL": opencl_kernel}
-SMALL = {step.name: step.small for step in ladder.STEPS.values()}
 SYNC, BARRIER = "cuda.syncthreads()", "barrier(CLK_LOCAL_MEM_FENCE);"
 
 # What the numbers show is told by name in test_diagnosis.py, and what the PTX machine sees in test_on_ptx.py.

@@ -3,9 +3,10 @@
 from functools import partial
 
 import pytest
+from few import SMALL
 from kernels import UNDER_OCLGRIND
 
-from helpers import check, cuda_kernel, devices, ladder, opencl_kernel
+from helpers import check, cuda_kernel, devices, opencl_kernel
 from helpers.checking import opencl
 from helpers.checking.run_check import product_of
 from helpers.launch import KernelError
@@ -45,13 +46,13 @@ def test_without_oclgrind_the_verdict_says_what_was_not_looked_for(monkeypatch):
 @UNDER_OCLGRIND
 def test_a_write_past_a_private_array_is_named_though_it_is_optimised_away():
     new = "float acc[TM], seen[TM]; seen[TM] = 1.0f;"
-    report = check(own("register_1d", ("float acc[TM];", new), **ladder.STEPS["register_1d"].small), SHAPES)
+    report = check(own("register_1d", ("float acc[TM];", new), **SMALL["register_1d"]), SHAPES)
     assert not report and report.findings[0].kind == "out of bounds" and new in repr(report), report
 
 
 @UNDER_OCLGRIND
 def test_numbers_that_nobody_has_set_are_looked_for_where_oclgrind_knows_not_every_optimised_instruction():
-    k = own("vectorized", ("acc[i][j] = 0.0f;", ";"), **ladder.STEPS["vectorized"].small)
+    k = own("vectorized", ("acc[i][j] = 0.0f;", ";"), **SMALL["vectorized"])
     assert check(k, SHAPES).findings[0].kind == "uninitialised"
 
 

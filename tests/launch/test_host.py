@@ -1,13 +1,11 @@
 """A function of (A, B) is a contestant: what it returns is looked at, and what is no such function is refused."""
 
-import sys
-
 import numpy as np
 import pytest
 from numba import cuda
 
-from helpers.launch import HostKernel, KernelError, NotYet, draw
-from helpers.launch.host import contestant
+from helpers.launch import HostKernel, NotYet, draw
+from helpers.launch.kernel import contestant
 
 
 def test_a_function_is_called_by_its_name_and_a_contestant_is_one_already():
@@ -25,9 +23,8 @@ def jitted(A, B, C):
 @pytest.mark.parametrize(
     "given, says",
     [
-        (jitted, "is a kernel's code, not a built kernel. Build it first"),
-        ("__kernel void k() { }", "is a kernel's code, not a built kernel. Build it first"),
-        (3, "3 is neither a kernel nor a function of \\(A, B\\); give one, such as np.matmul"),
+        (jitted, "is neither a built kernel nor a function of .A, B.*Build a kernel first"),
+        (3, "3 is neither a built kernel nor a function"),
     ],
 )
 def test_what_is_no_function_is_refused(given, says):
@@ -57,8 +54,6 @@ def test_a_function_may_write_to_its_operands():
     [
         (lambda A, B: None, NotYet, "it returns None"),
         (lambda A, B: B, ValueError, r"it returns shape \(3, 4\) where C is \(2, 4\)"),
-        (lambda A, B: np.full((2, 4), "x"), TypeError, "it returns <U1 where C holds numbers"),
-        (lambda A, B: sys.exit(3), KernelError, r"it ends Python with sys\.exit\(3\); leave that out"),
     ],
 )
 def test_what_is_not_c_is_named(function, error, says):

@@ -11,12 +11,12 @@ from unittest.mock import MagicMock
 import numpy as np
 import pyopencl as cl
 import pytest
+from few import SMALL
 
-from helpers import check, cuda_kernel, devices, ladder, measure, opencl_kernel, predicted_traffic, with_part
-from helpers.launch import CudaKernel, KernelError, dialect, draw, opencl, operands
-from helpers.launch.cuda import SIGNATURE
-from helpers.launch.kernel import refuse_beyond_buffer
-from helpers.launch.opencl import aligned, compiler_says
+from helpers import check, cuda_kernel, devices, ladder, measure, opencl_kernel, with_part
+from helpers.launch import CudaKernel, KernelError, dialect, draw, on_opencl, operands
+from helpers.launch.on_cuda import SIGNATURE
+from helpers.launch.on_opencl import aligned
 from kernel_judge import wrong_elements
 
 BUILD = {"CUDA": cuda_kernel, "OpenCL": opencl_kernel}
@@ -56,10 +56,6 @@ def checked_on_pages():
 LEFT = [one for one in EVERY_STEP if one not in checked_on_pages() or os.environ.get("HELPERS_OPENCL_DEVICE")]
 
 
-def test_pages_check_most_steps():
-    assert len(checked_on_pages()) >= 14 and ("OpenCL", "column") in LEFT
-
-
 @pytest.mark.parametrize("dialect, step", LEFT)
 def test_a_step_that_no_page_checks_passes_the_check(dialect, step):
     assert check(BUILD[dialect](step))
@@ -81,10 +77,8 @@ def test_sizes_follow_from_the_shape_unless_some_are_given():
     assert small.fitted(4096, 4096, 4096) is small
     assert small.global_size(40, 40) == small.grid(40, 40)  # a work-item a group
     assert measure(k, 40, 0.001).parameters == small.parameters
-    assert predicted_traffic(k, 300, 300, 30) == predicted_traffic(k.fitted(300, 300, 30), 300, 300, 30)
     given = opencl_kernel("packed", **k.parameters)
     assert given.fitted(40, 40, 40) is given
-    assert predicted_traffic(given, 7, 300, 300) != predicted_traffic(k, 7, 300, 300)
 
 
 THIN = [(1, 300, 700), (7, 2100, 1001), (16, 1025, 2049), (300, 1, 700), (300, 16, 300), (700, 600, 3)]
@@ -155,7 +149,7 @@ def test_nan_and_inf_pass_through_as_in_numpy(dialect, step):
     A[2, 3], A[5, 0], B[4, 6] = np.nan, np.inf, -np.inf
     with np.errstate(invalid="ignore"):
         expected = A @ B
-    C = BUILD[dialect](step, **ladder.STEPS[step].small)(A, B)
+    C = BUILD[dialect](step, **SMALL[step])(A, B)
     np.testing.assert_array_equal(np.isnan(C), np.isnan(expected))
     np.testing.assert_array_equal(C[np.isinf(expected)], expected[np.isinf(expected)])
 
@@ -167,15 +161,9 @@ GOOD = np.ones((3, 4), np.float32)
     "A, B, error, words",
     [
         (GOOD, GOOD, ValueError, "columns of A (4) must be as many as the rows of B (3)"),
-        (np.ones(3, np.float32), GOOD, ValueError, "Give A.reshape(1, -1), one row, or A.reshape(-1, 1), one column."),
-        (GOOD, np.ones(4, np.float32), ValueError, "Give B.reshape(-1, 1), one column, or B.reshape(1, -1), one row."),
-        (np.ones((1, 3, 4), np.float32), GOOD, ValueError, "A has 3 dimensions"),
-        (np.ones((2, 1, 3, 4), np.float32), GOOD, ValueError, "its matrices one at a time, such as A[0, 0]."),
-        (np.array(3, np.float32), GOOD, ValueError, "Give A.reshape(1, 1)."),
-        (GOOD.astype(np.float64), GOOD.T, TypeError, "A holds float64; these kernels compute in float32"),
-        (GOOD, GOOD.T.astype(complex), TypeError, "its imaginary part would be lost"),
-        (GOOD.tolist(), GOOD.T, TypeError, "A is a list; pass a NumPy array of float32, np.array(A, np.float32)."),
-        (GOOD, np.ma.masked_array(GOOD.T), TypeError, "such as zeros: B.filled(0)."),
+        (np.ones(3, np.float32), GOOD, ValueError, "A has shape (3,); a matrix has two sizes: A.reshape("),
+        (GOOD, GOOD.T.astype(np.float64), TypeError, "B is <array of float64, shape (4, 3)>; give a NumPy array of"),
+        (GOOD.tolist(), GOOD.T, TypeError, "; give a NumPy array of float32, such as np.float32(A)."),
     ],
 )
 def test_bad_operands_are_named(A, B, error, words):
@@ -184,68 +172,26 @@ def test_bad_operands_are_named(A, B, error, words):
     assert words in str(raised.value)
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda k: k(GOOD, GOOD.T, np.zeros((3, 3), np.float32)),
-        lambda k: k(3, 3, 4, GOOD, GOOD.T),
-        lambda k: k(GOOD),
-        lambda k: k[(1, 1), (4, 4)](GOOD, GOOD.T),
-    ],
-    ids=["with C", "with sizes", "A alone", "with a grid"],
-)
-def test_a_call_as_of_a_raw_kernel_is_told_how_it_is_called(call):
-    with pytest.raises(TypeError, match=r"naive .*Call it as C = k\(A, B\): C is a new array"):
-        call(opencl_kernel("naive"))
-    assert not np.iterable(opencl_kernel("naive"))
-
-
-def test_an_array_on_a_device_is_told_how_it_comes_back():
-    import pyopencl.array
-
-    k = opencl_kernel("naive")
-    d_A = pyopencl.array.to_device(k.queue, GOOD)
-    with pytest.raises(TypeError, match=r"A is an Array; pass a NumPy array of float32, A\.get\(\)\."):
-        k(d_A, GOOD.T)
-    assert k(d_A.get(), GOOD.T).shape == (3, 3)
-
-
 def test_the_ptx_machine_refuses_sizes_that_take_minutes(no_spirv):
     k = cuda_kernel("tiled")
     with pytest.raises(ValueError, match=r"would take the PTX machine minutes.*128 x 128 x 64"):
         k(*draw(1024, 1024, 1024))
 
 
-def test_more_than_the_devices_memory_is_refused():
-    k = opencl_kernel("tiled")
-    k.device = replace(k.device, memory_bytes=1 << 20)
-    with pytest.raises(MemoryError, match=r"need 0.0 GB.*Multiply a block of rows"):
-        k(*draw(300, 300, 300))
-
-
-def test_more_than_one_buffer_holds_is_refused():
+def test_a_matrix_of_more_elements_than_32_bits_count_is_refused():
     k = opencl_kernel("naive")
-    huge = np.broadcast_to(np.float32(1), (1 << 16, 1 << 16))  # 17 GB, none of it allocated
-    with pytest.raises(MemoryError, match=r"holds in one buffer|need .* GB"):
-        k(huge, huge)
-
-
-@pytest.mark.parametrize("held, most", [(2**40, 2**31 - 1), (2**20, 2**18)], ids=["a 32-bit index", "one buffer"])
-def test_the_largest_matrix_with_its_guard_is_the_last_that_is_let_through(held, most):
-    device = SimpleNamespace(name="a device", handle=SimpleNamespace(max_mem_alloc_size=held))
-    sizes = [(most - operands.GUARD, 1, 1), (1, most - operands.GUARD, 1)]
-    for M, N, K in sizes:
-        refuse_beyond_buffer(device, M, N, K)
-        with pytest.raises(MemoryError, match=rf"can address \({most} elements\)"):
-            refuse_beyond_buffer(device, M + (M > 1), N + (N > 1), K)
+    most = 2**31 - 1 - operands.GUARD
+    k.refuse(most, 1, 1)
+    with pytest.raises(MemoryError, match="Multiply a block of rows of A at a time"):
+        k.refuse(1, most + 1, 1)
 
 
 def test_more_blocks_down_than_cuda_launches_are_refused_and_as_many_across_are_not():
     k = cuda_kernel("coalesced", BM=4, BN=8)
-    k.__class__, k.device = CudaKernel, replace(k.device, kind="GPU", memory_bytes=None)
+    k.__class__, k.device = CudaKernel, replace(k.device, kind="GPU")
     k.refuse(4 * 65535, 1, 1)
     k.refuse(1, 8 * 65536, 1)
-    with pytest.raises(ValueError, match=r"needs 65536 blocks along y .* CUDA allows 65535"):
+    with pytest.raises(ValueError, match=r"needs 65536 blocks along y; CUDA has 65535"):
         k.refuse(4 * 65535 + 1, 1, 1)
 
 
@@ -259,8 +205,6 @@ def test_what_is_placed_is_multiplied_where_it_lies_and_its_place_is_taken_again
     assert not wrong_elements(work.download(), X, B).any()
     with pytest.raises(ValueError, match=r"X is \(7, 6\) and `over` is \(5, 7\)"):
         k.place(Y, place)
-    with pytest.raises(TypeError, match="over=3 is no matrix on a device"):
-        k.place(A, 3)
 
 
 @pytest.mark.parametrize("own", [False, True], ids=["a step, when it is built", "a learner's, when it is launched"])
@@ -279,7 +223,7 @@ def test_a_kernel_for_a_gpu_is_compiled_once(own):
     k.upload(*draw(5, 6, 7))
     work = k.upload(*draw(5, 6, 7))
     assert compiled == [SIGNATURE] and k.build_seconds >= 0
-    assert code.__getitem__.call_args.args == ((k.grid(5, 6), k.block, work.on.stream),)
+    assert code.__getitem__.call_args.args == ((k.grid(5, 6), k.block),)
     assert [X.shape for X in work.multiply.args] == [(5, 7), (7, 6), (5, 6)]
 
 
@@ -306,23 +250,17 @@ def test_what_is_built_again_is_not_compiled_again(what):
     assert first is not again and first.function is again.function is not other.function
 
 
-@pytest.mark.parametrize("build, block", [(cuda_kernel, "block"), (opencl_kernel, "work-group")])
-def test_your_own_kernel_needs_a_launch(build, block):
-    with pytest.raises(ValueError, match=f"needs like=.* whose {block} and grid .*, one of naive, coalesced, tiled,"):
+@both
+def test_your_own_kernel_needs_a_launch(build):
+    with pytest.raises(ValueError, match=r"needs like=.* whose block and grid .*, one of naive, coalesced, tiled,"):
         build("a kernel\nof two lines")
 
 
 def test_a_device_that_is_named_or_given_is_taken_whatever_the_step_has():
     first, tiled = devices.opencl_device(), ladder.STEPS["tiled"]
-    assert opencl.device_for(tiled, first) is first and opencl.device_for(tiled, first.name) == first
+    assert on_opencl.device_for(tiled, first) is first and on_opencl.device_for(tiled, first.name) == first
     with pytest.raises(devices.DeviceError, match="no such device"):
-        opencl.device_for(tiled, "no such device")
-
-
-@pytest.mark.parametrize("build, name", [(opencl_kernel, "matmul.cl"), (cuda_kernel, "a/tiled.py")])
-def test_a_file_s_name_is_told_from_what_it_holds(build, name):
-    with pytest.raises(ValueError, match=rf"is a file's name; give what the file holds: Path\('{name}'\)\.read_text"):
-        build(name, like="tiled")
+        on_opencl.device_for(tiled, "no such device")
 
 
 def test_a_store_past_the_end_of_c_is_noticed():
@@ -344,7 +282,7 @@ def test_a_read_past_the_end_poisons_the_result():
 @pytest.mark.parametrize(
     "source, words",
     [
-        ("__kernel void f(int M) {}", "f takes 1 arguments; it must take six"),
+        ("__kernel void f(int M) {}", "f must take six arguments, in this order: int M, int N, int K"),
         ("__kernel void f(int M) {}\n__kernel void g(int M) {}", "exactly one __kernel, not 2"),
     ],
 )
@@ -375,66 +313,10 @@ def test_with_pocl_one_process_builds_at_a_time(monkeypatch, platform, alone):
         held.append("free")
 
     program = SimpleNamespace(build=lambda options: held.append("built"))
-    monkeypatch.setattr(devices.files, "locked", locked)
-    monkeypatch.setattr(opencl.cl, "Program", lambda context, source: program)
-    opencl.program(SimpleNamespace(devices=[SimpleNamespace(platform=SimpleNamespace(name=platform))]), "a source")
+    monkeypatch.setattr("filelock.FileLock", locked)
+    monkeypatch.setattr(on_opencl.cl, "Program", lambda context, source: program)
+    on_opencl.program(SimpleNamespace(devices=[SimpleNamespace(platform=SimpleNamespace(name=platform))]), "a source")
     assert held == (["locked", "built", "free"] if alone else ["built"])
-
-
-def test_a_kernel_that_calls_itself_is_told_to_loop():
-    if "Portable" in devices.opencl_device().driver:
-        pytest.skip("PoCL compiles a kernel that calls itself")
-    calls = f"__kernel void mine({SIX_OF}) {{ if (K > 1) mine(M, N, K - 1, A, B, C); C[0] += K; }}"
-    with pytest.raises(KernelError, match="does not compile") as error:
-        opencl_kernel(calls, like="naive", BM=4, BN=4).compile()
-    assert "BUILD_PROGRAM_FAILURE" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    "line, says",
-    [
-        ("k = M; C[k] = k + k;", "line 2: k has no type: write `int k = …`.*\n    k = M; C.k. = k . k;$"),
-        ("if (M > 1)\n float x = 1; C[0] = M;", "line 3: a body that declares a name.* stands in braces"),
-        ("__shared__ float As[4];", "line 2: __shared__ is a word of CUDA; OpenCL's is __local"),
-        ("C[0] = half_sum * M;", "line 2: use of undeclared identifier 'half_sum'\n"),
-        ("C[row * N] = row * M;", "line 2: use of undeclared identifier 'row'\n    C.row . N. = row . M;$"),
-    ],
-)
-def test_what_the_compiler_says_is_told_once_and_to_an_author_who_knows_python(line, says):
-    text = "__kernel void mine(int M, int N, int K, __global float *A, __global float *B, __global float *C) {\n"
-    with pytest.raises(KernelError, match=says):
-        opencl_kernel(text + line + "\n}", like="naive", BM=4, BN=4).compile()
-
-
-INCLUDES = "\n#include <stdint.h>\nfloat half(float x);\n"
-LOST = "/usr/include/x86/libc.h:33:10: fatal error: 'bits/start.h' file not found\n"
-
-
-@pytest.mark.parametrize(
-    "log, says",
-    [
-        (
-            f"In file included from 1:2:\nIn file included from /usr/include/stdint.h:9:\n{LOST}",
-            "line 2: 'bits/start.h' file not found (libc.h, line 33)\n    #include <stdint.h>",
-        ),
-        (LOST, "line 2: 'bits/start.h' file not found (libc.h, line 33)\n    #include <stdint.h>"),
-        (
-            "error: /tmp/x_y.cl:2:10: 'stdint.h' file not found",
-            "line 2: 'stdint.h' file not found\n    #include <stdint.h>",
-        ),
-        (
-            "JIT session error: Symbols not found: [ half ]\nFailed",
-            "line 3: half is declared, and no function has its body\n    float half(float x);",
-        ),
-        (
-            "Cannot find symbol half in kernel library",
-            "line 3: half is declared, and no function has its body\n    float half(float x);",
-        ),
-    ],
-    ids=["Intel", "no way to it", "PoCL", "Intel: no body", "PoCL: no body"],
-)
-def test_an_error_in_what_is_included_is_told_at_the_include_and_a_function_without_a_body_by_name(log, says):
-    assert compiler_says(log, INCLUDES) == says
 
 
 PRODUCT = """from numba import cuda
@@ -450,20 +332,15 @@ def product(A, B, C):
     "source, says",
     [
         ("import nowhere\n", "line 1: ModuleNotFoundError: No module named 'nowhere'\n    import nowhere"),
-        ("from numba import cuda\n@cuda.jti\ndef f(A, B, C):\n    pass\n", "\n    @cuda.jti"),
-        ("x = 1\x00\n", "null bytes"),
-        ("def k(A, B, C):\n    pass\n", "k takes A, B, C, which is no parameter of this step .*put @cuda.jit above it"),
-        ("def build(BM):\n    pass\n", "must return the kernel.* it returns None"),
+        ("def build(BM):\n    pass\n", "build must be a @cuda.jit function, or return one; it returns None"),
         ("x = 1\n", "exactly one kernel or one function that builds it, not 0"),
         ("@cuda.jit\ndef k(A, B, C):\n    pass\n", "line 1: NameError: name 'cuda' is not defined"),
         (PRODUCT.format("(cache=True)"), r"line 3: .*cannot cache function .*\n    @cuda\.jit\(cache"),
         (
             PRODUCT.format('("void(float32[:], float32[:], float32[:])")'),
-            r"line 6: .*cannot index array.* with 2 indices",
+            r"line 6: .*getitem\(array\(float32, 1d, A\), .*; with one index",
         ),
-        ("__global__ void mm(float *A) { A[0] = 1; }", "line 1: this is C: cuda_kernel takes Python"),
         (PRODUCT.format("") + PRODUCT.format("").replace("product", "other"), "not 2: product, other. A function that"),
-        (PRODUCT.format("(device=True)"), "product is called, not launched"),
     ],
 )
 def test_what_a_source_raises_before_it_is_built_is_told_in_words(source, says):
@@ -471,24 +348,10 @@ def test_what_a_source_raises_before_it_is_built_is_told_in_words(source, says):
         cuda_kernel(source, like="naive")
 
 
-@pytest.mark.parametrize(
-    "source, says",
-    [
-        (PRODUCT.format(""), r"line 3: this is Python: opencl_kernel takes OpenCL C, a __kernel\n    @cuda\.jit"),
-        ("__global__ void mm(float *A) { A[0] = 1; }", r"line 1: this is CUDA C\+\+: opencl_kernel takes OpenCL C"),
-    ],
-    ids=["Python", "CUDA C++"],
-)
-def test_another_language_given_as_opencl_is_named(source, says):
-    with pytest.raises(KernelError, match=says):
-        opencl_kernel(source, like="naive")
-    assert opencl_kernel(f"/* the old one:\n{source}*/\n{opencl_kernel('naive').source}", like="naive").own
-
-
 def test_a_kernel_that_has_its_grid_already_is_told_so():
     namespace = {}
     exec(PRODUCT.format(""), namespace)
-    with pytest.raises(KernelError, match=r"without \[grid, block\]: like=\.\.\. sets both"):
+    with pytest.raises(KernelError, match=r"is no kernel: give .* without \[grid, block\]"):
         cuda_kernel(namespace["product"][(2, 2), (4, 4)], like="naive")
 
 
@@ -498,32 +361,15 @@ SIX_OF = "const int M, const int N, const int K, __global const float *A, __glob
 @pytest.mark.parametrize(
     "old, new, says",
     [
-        ("float *B", "half *B", "mine takes half* as its argument 5, B; it must take __global const float *B."),
-        ("float *A", "double *A", "mine takes double* as its argument 4, A; it must take __global const float *A."),
-        ("int M", "float M", "mine takes float as its argument 1, M; it must take int M."),
-        ("__global float *C)\n{\n    C[0] = A && B;", "float C)\n{", "as its argument 6, C"),
-        ("__kernel", "__kernel __attribute__((reqd_work_group_size(8, 2, 1)))", "8 x 2 x 1 with reqd_work_group_size"),
-        ("{", "{ __local float a[1 << 22]; a[M] = A[N]; C[K] = a[0];", "mine takes 16,777,216 bytes of local memory"),
-        (
-            "\n",
-            "\n#define BM 16 // rows\n",
-            "defines BM itself as 16, and would be launched with BM=4. Build it with BM=16",
-        ),
+        ("const int M, const int N, const int K, ", "", "mine must take six arguments, in this order: int M, int N"),
+        ("__kernel", "__kernel __attribute__((reqd_work_group_size(8, 2, 1)))", "reqd_work_group_size(8, 2, 1) is not"),
+        ("{", "{ __local float a[1 << 22]; a[M] = A[N]; C[K] = a[0];", "__local arrays take 16,777,216 bytes"),
     ],
 )
-def test_what_the_device_would_refuse_or_read_wrong_is_told_when_it_is_built(monkeypatch, old, new, says):
-    monkeypatch.setattr(cl, "_PYOPENCL_NO_CACHE", True)  # which keeps no types of arguments; a child has none either
-    source = f"\n__kernel void mine({SIX_OF})\n{{\n    C[0] = A && B;\n}}\n"  # a driver may not load a half
+def test_what_the_device_would_refuse_is_told_when_it_is_built(old, new, says):
+    source = f"\n__kernel void mine({SIX_OF})\n{{\n    C[0] = A && B;\n}}\n"
     with pytest.raises(KernelError, match=re.escape(says)):
         opencl_kernel(source.replace(old, new, 1), like="naive", BM=4, BN=4).compile()
-
-
-@pytest.mark.parametrize(
-    "old, new", [("float *A", "float4 *A"), ("int M", "uint M"), ("\n", "\n#ifndef BM\n#define BM 16\n#endif\n")]
-)
-def test_what_the_device_takes_is_built(old, new):
-    source = f"\n__kernel void mine({SIX_OF})\n{{\n    C[0] = B[0];\n}}\n"
-    opencl_kernel(source.replace(old, new, 1), like="naive", BM=4, BN=4).compile()
 
 
 def test_a_source_that_crashes_intels_compiler_leaves_this_process_alone(monkeypatch):

@@ -8,8 +8,8 @@ import pytest
 from helpers import cuda_kernel, devices
 from helpers.checking.run_check import product_of
 from helpers.launch import KernelError
-from helpers.launch.contestant import Work
-from helpers.launch.cuda import STOPPED, CudaBackend, told_plainly
+from helpers.launch.kernel import Work
+from helpers.launch.on_cuda import CudaBackend
 
 A = np.ones((4, 4), np.float32)
 
@@ -21,34 +21,14 @@ def refuses(name):
     return call
 
 
-@pytest.mark.parametrize("name", STOPPED)
-def test_an_error_that_costs_the_gpu_says_what_happened_and_what_to_do(name):
-    with pytest.raises(KernelError, match=f"(?s)the GPU stopped a kernel.*{name}.*restart Python"), told_plainly():
-        refuses(name)()
-
-
-def test_other_errors_stay_as_they_are():
-    with pytest.raises(RuntimeError, match="NOT_READY") as caught, told_plainly():
-        refuses("NOT_READY")()
-    assert not isinstance(caught.value, KernelError)
-
-
 @pytest.mark.skipif(not devices.compiling(), reason="a GPU's own arrays take no stand-ins")
-def test_launching_and_downloading_tell_it_plainly(monkeypatch):
+def test_an_error_that_costs_the_gpu_says_what_to_do_and_others_stay_as_they_are(monkeypatch):
     on = CudaBackend(devices.cuda_device())
-    work = Work(on, A, A, 0, lambda work: refuses("ILLEGAL_ADDRESS"))
-    monkeypatch.setattr("helpers.launch.cuda.cuda.event", lambda timing: SimpleNamespace(record=lambda stream: None))
-    with pytest.raises(KernelError, match="restart Python"):
-        work.timed(3)
-    monkeypatch.setattr(type(work.C), "copy_to_host", refuses("ILLEGAL_ADDRESS"))
-    with pytest.raises(KernelError, match="restart Python"):
-        work.download()
-    monkeypatch.setattr("helpers.launch.cuda.cuda.device_array", refuses("ILLEGAL_ADDRESS"))
-    with pytest.raises(KernelError, match="restart Python"):
-        Work(on, A, A, 0, lambda work: None)
-
-
-def test_a_check_names_it_a_crash():
-    with pytest.raises(KernelError) as caught, told_plainly():
-        refuses("ILLEGAL_ADDRESS")()
-    assert product_of(cuda_kernel("naive")).failure(caught.value).kind == "crash"
+    works = [Work(on, A, A, 0, lambda work, name=name: refuses(name)) for name in ("ILLEGAL_ADDRESS", "NOT_READY")]
+    monkeypatch.setattr("helpers.launch.on_cuda.cuda.event", lambda timing: SimpleNamespace(record=lambda: None))
+    with pytest.raises(KernelError, match=r"the GPU stopped a kernel .*restart Python") as lost:
+        works[0].timed(3)
+    assert product_of(cuda_kernel("naive")).failure(lost.value).kind == "crash"
+    with pytest.raises(RuntimeError, match="NOT_READY") as other:
+        works[1].timed(3)
+    assert not isinstance(other.value, KernelError)

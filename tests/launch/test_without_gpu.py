@@ -34,7 +34,6 @@ natively = pytest.mark.skipif(not devices.spirv_device(), reason="no OpenCL devi
 def test_on_one_device_both_dialects_have_the_same_sizes():
     k, twin = cuda_kernel("register_2d"), opencl_kernel("register_2d", devices.spirv_device().name)
     assert k.device.handle == twin.device.handle and k.parameters == twin.parameters
-    assert k.device.kind == "GPU" or "a GPU's block has 1,024 threads" in repr(k)
     A, B = draw(300, 200, 77)
     assert np.abs(k(A, B) - twin(A, B)).max() < 1e-4
 

@@ -13,7 +13,7 @@ def drawn(monkeypatch) -> list[Figure]:
 
     def keep(picture, figure, text):
         figures.append(figure)
-        picture.text, picture.png, picture.width = text, "", 0
+        picture.text, picture.width = text, 0
 
     monkeypatch.setattr(Picture, "__init__", keep)
     return figures

@@ -1,7 +1,6 @@
 """Pictures of products on many ranks: every block, panel and point is where numbers worked out here say."""
 
 import numpy as np
-import pytest
 from artists import arrows
 
 from helpers.pictures import film_panels, many, picture_ranks, picture_summa, prediction_chart
@@ -36,13 +35,6 @@ def test_the_film_shows_the_panels_that_come_to_a_rank():
     }
     assert film.frames[-1][0] == first + second and set(film.frames[-1][0].values()) == {1}
     assert film.stored == {(r, c) for r in (2, 3) for c in (2, 3)}
-
-
-def test_a_film_that_cannot_be_is_refused():
-    with pytest.raises(ValueError, match="rank=6 does not fit the 6 ranks of the run"):
-        film_panels(a_run(), rank=6)
-    with pytest.raises(ValueError, match="is too large to draw each element"):
-        film_panels(a_run(size=(6, 400, 5)))
 
 
 def test_the_chart_has_what_was_measured_and_what_is_predicted(monkeypatch):

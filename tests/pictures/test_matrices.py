@@ -8,7 +8,6 @@ import functools
 import io
 import itertools
 import re
-import sys
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
@@ -18,9 +17,8 @@ from artists import arrows, cells, frames, lines, matrix, rectangles, segments, 
 from matplotlib.figure import Figure
 from PIL import Image
 
-from helpers import cuda_kernel, opencl_kernel, pictures, progress, with_part
-from helpers.language import said
-from helpers.pictures import Picture, drawing, film, films, fragments
+from helpers import cuda_kernel, opencl_kernel, pictures, with_part
+from helpers.pictures import Picture, drawing, film, films, indices
 from ptx_machine import warpwide
 
 A, B, C, INK, PAPER, GRID = "#2f6db3", "#d9822b", "#3d9a50", "#333333", "#f4f4f2", "#c9c9c6"
@@ -40,12 +38,12 @@ def test_a_picture_has_two_pixels_for_each_of_the_page_and_its_words():
     figure = Figure(figsize=(3, 2))
     figure.add_axes((0, 0, 0.5, 1), facecolor=A).set(xticks=[], yticks=[])
     picture = Picture(figure, "half of it is blue")
-    image = Image.open(io.BytesIO(base64.b64decode(picture.png))).convert("RGB")
+    image = Image.open(io.BytesIO(base64.b64decode(picture.encoded()))).convert("RGB")
     assert image.size == (2 * 288, 2 * 192) and picture.width == 288 and repr(picture) == "half of it is blue"
     blue, white = image.getpixel((100, 100)), image.getpixel((500, 100))
     assert max(abs(x - y) for x, y in zip(blue, (0x2F, 0x6D, 0xB3), strict=True)) < 8 and white == (255, 255, 255)
     data, metadata = picture._repr_mimebundle_()
-    assert data == {"image/png": picture.png, "text/plain": "half of it is blue"}
+    assert data == {"image/png": picture.encoded(), "text/plain": "half of it is blue"}
     assert metadata == {"image/png": {"width": 288, "alt": "half of it is blue"}}
 
 
@@ -59,11 +57,10 @@ def test_a_panel_has_white_words_on_dark_cells_and_outlines():
 
 def test_c_stands_where_its_row_of_a_meets_its_column_of_b():
     figure = Figure(figsize=(6, 6))
-    axes = drawing.product_axes(figure, 4, 5, 3)
-    for ax, rows, columns in zip(axes, (4, 3, 4), (3, 5, 5), strict=True):
-        drawing.panel(ax, rows, columns, {}, "")
+    axes = drawing.draw_product(figure, (4, 5, 3), ({}, {}, {}))
     figure.draw_without_rendering()
     a, b, c = (ax.get_position() for ax in axes)
+    assert [len(cells(ax)) for ax in axes] == [4 * 3, 3 * 5, 4 * 5]
     assert a.x1 < c.x0 and b.y0 > c.y1
     assert a.y0 == pytest.approx(c.y0, abs=0.02) and a.y1 == pytest.approx(c.y1, abs=0.02)
     assert b.x0 == pytest.approx(c.x0, abs=0.02) and b.x1 == pytest.approx(c.x1, abs=0.02)
@@ -276,8 +273,7 @@ def test_two_orders_have_one_scale(drawn):
     tiled, four = kernel("tiled", TILE=4), kernel("vectorized", **FOURS)
     picture = pictures.picture_order(tiled, 4, 4, 12, after=four)
     assert len(drawn[0].axes) == 2 and len({ax.get_xlim() for ax in drawn[0].axes}) == 1
-    assert "Thread 0 of tiled, K = 12" in picture.text and "Thread 0 of vectorized, K = 12" in picture.text
-    assert "Changed: 5 barriers" in pictures.picture_order(tiled, 4, 4, 12, after=tiled).text
+    assert "Thread 0 of tiled, K = 12" in picture.text and "Changed: 3 barriers" in picture.text
 
 
 def test_a_barrier_before_the_first_access_is_not_between_two(drawn):
@@ -331,8 +327,8 @@ def test_a_film_darkens_what_is_read_more_often(drawn):
         assert [ax.get_title() for ax in (a, b, c)] == ["A, 2 ×", "B, 4 ×", "C"]
     steps = [part.texts[0].get_text() for part in drawn[0].subfigs]
     assert steps == [f"step {n + 1} of 6" for n in numbers]
-    assert [t.get_text() for t in drawn[0].texts] == [run.legend(said)]
-    assert run.legend(said) == "coalesced, block (0, 0); n ×: how often an element was read so far, at most"
+    assert [t.get_text() for t in drawn[0].texts] == [run.legend]
+    assert run.legend == "coalesced, block (0, 0); n ×: how often an element was read so far, at most"
     assert run.text == (
         "coalesced, block (0, 0), 8 x 12 x 6: in 6 steps it reads 24 elements of A, 48 reads and 12 elements of B, "
         "48 reads; it stores 8 elements of C. The darkest is read 4 times."
@@ -401,12 +397,15 @@ def test_the_slider_has_every_frame_with_its_words_and_needs_nothing_from_elsewh
         "step 1 of 2 reads 16 cells of A and 16 of B",
         "step 2 of 2 reads 12 cells of A and 12 of B",
     ]
-    assert [image["src"].partition(",")[2] for image in (first, last)] == [run.frame(0).webp(), run.frame(1).webp()]
-    assert Image.open(io.BytesIO(base64.b64decode(run.frame(1).png))).width == round(2 * 96 * 4.2)
+    assert [image["src"].partition(",")[2] for image in (first, last)] == [
+        run.frame(0).encoded("webp"),
+        run.frame(1).encoded("webp"),
+    ]
+    assert run.frame(1).image.width == round(2 * 96 * 4.2)
     assert "onload" in last and "onload" not in first
     (slider,) = tags.of("input")
     assert [slider[name] for name in ("type", "min", "max", "value")] == ["range", "1", "2", "1"]
-    assert tags.of("figure")[0]["aria-label"] == run.text and run.legend(said) in html and not tags.open
+    assert tags.of("figure")[0]["aria-label"] == run.text and run.legend in html and not tags.open
     monkeypatch.setattr(run, "html", lambda: html)
     assert set(run._repr_mimebundle_()[0]) == {"text/html", "image/png", "text/plain"}
     # No script element, and no address of another place.
@@ -422,15 +421,6 @@ def test_a_long_film_shows_evenly_spaced_frames_and_is_small(monkeypatch):
     assert steps == ["1", "16", "31", "45", "60"] and len(html) / 5 * 24 < 1e6
 
 
-def test_who_waits_for_a_film_sees_which_step_is_drawn(monkeypatch, capsys):
-    run = film(kernel("tiled", TILE=4), 5, 9, 7)
-    monkeypatch.setattr(progress, "PATIENCE", 0)
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    run.html()
-    said = capsys.readouterr().err
-    assert "drawing: 0 s | step 1 of 2" in said and "| step 2 of 2" in said
-
-
 def test_two_films_to_compare_stand_in_one_row_and_their_strips_in_one_picture():
     ks = kernel("coalesced", BM=4, BN=2), kernel("tiled", TILE=2)
     both, alone = film(ks[0], 4, 4, 4, beside=ks[1]), [film(k, 4, 4, 4) for k in ks]
@@ -438,7 +428,7 @@ def test_two_films_to_compare_stand_in_one_row_and_their_strips_in_one_picture()
     row = ElementTree.fromstring(re.sub(r"<(input|img)([^>]*)>", r"<\1\2/>", data["text/html"]))
     assert "display: flex" in row.get("style") and [place.tag for place in row] == ["div", "div"]
     assert [place.find("figure").get("aria-label") for place in row] == [one.text for one in alone]
-    strips = [Image.open(io.BytesIO(base64.b64decode(one.strip().png))) for one in alone]
+    strips = [one.strip().image for one in alone]
     sheet = Image.open(io.BytesIO(base64.b64decode(data["image/png"])))
     assert sheet.size == (max(one.width for one in strips), sum(one.height for one in strips))
     assert repr(both) == data["text/plain"] == f"{alone[0].text}\n{alone[1].text}"
@@ -450,17 +440,18 @@ def test_two_films_to_compare_stand_in_one_row_and_their_strips_in_one_picture()
 
 IDLE = "from numba import cuda\n\n@cuda.jit\ndef mine(A, B, C):\n    C[0, 0] = 0\n"
 WRONG = {  # what else is none of an argument's values: tests/test_bad_values.py
-    "x": (lambda: pictures.picture_program(5, 7, 6, 3, 4, 2, x=-1), "x=-1 does not fit the 2 programs across"),
-    "y": (lambda: pictures.picture_program(5, 7, 6, 3, 4, 2, y=2), "y=2 does not fit the 2 programs down; .* 0 to 1"),
-    "round": (lambda: pictures.picture_program(5, 7, 6, 3, 4, 2, round=3), "round=3 does not fit the 3 tiles along K"),
-    "width": (lambda: pictures.picture_banks(15), "width=15: the warp stores 16 rows of A; give .* from there on"),
+    "x": (
+        lambda: pictures.picture_program(5, 7, 6, 3, 4, 2, x=-1),
+        "x=-1 does not do; give a whole number from 0 to 1",
+    ),
+    "width": (lambda: pictures.picture_banks(15), "width=15 does not do; give a whole number from 16 to"),
     "a thread's x": (
         lambda: pictures.picture_share(kernel("tiled", TILE=4), thread=(4, 0)),
-        "thread's x=4 does not fit the 4 threads along x",
+        "thread's x=4 does not do; give a whole number from 0 to 3",
     ),
     "a step beyond the tile": (
         lambda: pictures.picture_share(kernel("tiled", TILE=4), step=4),
-        "step=4 does not fit the 4 steps over the tile's k",
+        "step=4 does not do; give a whole number from 0 to 3",
     ),
     "no tiles": (
         lambda: pictures.picture_stages(kernel("coalesced", BM=4, BN=2), thread=(0, 0)),
@@ -487,7 +478,7 @@ def test_what_cannot_be_drawn_is_named(drawn, name):
 
 def registers(name, matrix):
     """What the lanes of a warp hold of a matrix, register by register, (1, 32) each, as the picture has it."""
-    places = [fragments.fragment(name, lane) for lane in range(32)]
+    places = [indices.fragment(name, lane) for lane in range(32)]
     return [np.float32([[matrix[place[r]] for place in places]]) for r in range(len(places[0]))]
 
 
@@ -502,7 +493,7 @@ def test_fragments_are_those_of_the_hardware(drawn):
     np.testing.assert_array_equal(sums, registers("C", X @ Y + Z))
     for ax, name, colour, shape in zip(drawn[0].axes, "ABC", (A, B, C), ((16, 8), (8, 8), (16, 8)), strict=True):
         own = {cell for cell, found in cells(ax).items() if found == colour}
-        assert own == set(fragments.fragment(name, lane)) and len(cells(ax)) == shape[0] * shape[1]
+        assert own == set(indices.fragment(name, lane)) and len(cells(ax)) == shape[0] * shape[1]
         said = words(ax)
         assert {cell for cell, number in said.items() if number == str(lane)} == own and len(said) == len(cells(ax))
         assert all(f"{name}[{row}, {column}]" in text for row, column in own) and ax.get_title() == name

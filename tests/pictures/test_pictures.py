@@ -7,6 +7,7 @@ import sys
 from html import unescape
 
 import pytest
+from few import SMALL
 from matplotlib.text import Text
 
 from helpers import check, cuda_kernel, ladder, opencl_kernel, pictures, show, with_part
@@ -28,11 +29,11 @@ RUN = CompiledRun((), (), EXECUTED | {"branch": 8}, {}, (), (), "naive", 4, 4, 4
 def board(M):
     """A scoreboard of three contestants at M x M x M."""
     timings = (
-        Timing("Python", "numpy_matmul", M, M, M, 2.0, 0.1, "host", {}),
+        Timing("Python", "numpy_matmul", M, M, M, 2.0, 0.1, "a device", {}),
         Timing("OpenCL", "CLBlast", M, M, M, 4.0, 0.1, "a device", {}),
         Timing("OpenCL", "tiled", M, M, M, 1.0, 0.1, "a device", {}),
     )
-    return Scoreboard(M, M, M, timings, ((2.0,), (4.0,), (1.0,)), 4 * M**3, "a device", True)
+    return Scoreboard(M, M, M, timings, ((2.0,), (4.0,), (1.0,)), 4 * M**3, "a device")
 
 
 FOURS = dict(BM=8, BN=8, BK=8, TM=4, TN=4)
@@ -130,16 +131,16 @@ def test_the_pictured_sectors_are_the_exercises(drawn):
 def test_both_dialects_give_the_same_picture():
     """So do all that are drawn from a trace, since that is the same in both."""
     one, other = (made("owners", build)[0] for build in (cuda_kernel, opencl_kernel))
-    assert one.png == other.png and one.text == other.text
+    assert one.encoded() == other.encoded() and one.text == other.text
 
 
 def test_a_kernel_for_cpus_has_pictures_too(drawn):
-    k = opencl_kernel("packed", **ladder.STEPS["packed"].small)
+    k = opencl_kernel("packed", **SMALL["packed"])
     # Its first block has four of the eight rows, which it copies, and goes over B's twelve columns for each of them.
     read = "32 elements of A, 32 reads and 96 elements of B, 96 reads; it stores 48"
     assert read in film(k, 8, 12, 8).text
     with pytest.raises(ValueError, match=r"naive .* has no tiles As and Bs to read from; take a step that"):
-        pictures.picture_share(opencl_kernel("naive", **ladder.STEPS["naive"].small), (0, 0))
+        pictures.picture_share(opencl_kernel("naive", **SMALL["naive"]), (0, 0))
     addresses = pictures.picture_addresses(k, 8, 16, 8).text
     assert addresses.count("1 sectors, 16 of 32 bytes used") == 3  # a vector of A, of B and of C
 

@@ -8,8 +8,7 @@ from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
 from matplotlib.patches import ArrowStyle, ConnectionPatch
 
-import helpers
-from helpers import check, cuda_kernel, opencl_kernel
+from helpers import check, cuda_kernel, notebook, opencl_kernel
 from helpers.devices import oclgrind_library
 from helpers.pictures.drawing import tint
 from helpers.pictures.verdicts import picture_finding
@@ -126,7 +125,7 @@ def test_elements_that_nobody_stores_are_red(drawn):
 def test_a_notebook_shows_the_picture_below_the_text_and_nothing_where_there_is_none(request, capsys):
     shell = InteractiveShell.instance(display_pub_class=CapturingDisplayPublisher)
     request.addfinalizer(InteractiveShell.clear_instance)
-    helpers.draw_verdicts(shell)
+    notebook.prepare(shell)
     hole = Drawn((Finding("", "one of two is never stored"),), "C", (1, 2), (1,))
     shell.user_ns["report"] = report = Report("k", (Finding("unwritten", "some", drawn=hole),))
     shell.run_cell("report")

@@ -56,7 +56,7 @@ def kinds():
 
 def test_each_verdict_is_explained():
     said = {*kinds(), *Kind} - {""}
-    assert {"race", "asks twice", "misaligned"} <= said and len(said) > 25
+    assert {"race", "too many loads", "misaligned"} <= said and len(said) > 25
     assert said <= set(glossary.verdicts())
     assert len(set(glossary.verdicts())) == len(glossary.verdicts())
 

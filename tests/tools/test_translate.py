@@ -243,7 +243,7 @@ def picture(png=PNG, alt=ALT):
 def test_the_words_for_a_picture_are_chinese_and_its_pixels_stay():
     output = picture().outputs[0]
     translate.output_in_chinese(output)
-    chinese = "C 为 6 x 9，网格有 2 x 5 个线程块，每块 4 x 2 个元素。线程编号先沿 C 的一行走；标 – 的格子在 C 之外。"
+    chinese = "C 为 6 x 9，网格有 2 x 5 个线程块，每块 4 x 2 个元素。线程编号先沿 C 的一行走；标 – 的格子没有线程写过。"
     assert output.data["text/plain"] == output.metadata["image/png"]["alt"] == chinese
     assert output.data["text/html"] == FILM.format(PNG).replace("step 1 of 3", "第 1 步，共 3 步").replace(
         "step 2 of 3", "第 2 步，共 3 步"

@@ -1,4 +1,7 @@
-"""What does a cell show that needs what is not installed? One line, and what the course has stored of that cell."""
+"""What does a notebook show in place of a traceback? One line, where a cell was stopped or lacks what is not installed.
+
+Of a cell that lacks something it also shows what the course has stored of that cell.
+"""
 
 import functools
 import json
@@ -6,7 +9,36 @@ import symtable
 import sys
 from pathlib import Path
 
+from . import needs
+
 PAGES = Path(__file__).parent.parent / "notebooks"
+AS_STORED = "Here and below, such cells show what is stored of them."
+
+
+def prepare(shell: object) -> None:
+    """Let IPython's shell answer such errors in one line, and draw what a verdict found, below its text."""
+
+    def draw(report):  # a judge draws nothing
+        from .pictures.verdicts import show_verdict
+
+        show_verdict(report)
+
+    shell.display_formatter.ipython_display_formatter.for_type_by_name("kernel_judge.report", "Report", draw)
+    answer_in_one_line(shell, Stored(shell))
+
+
+def answer_in_one_line(shell: object, stored: "Stored") -> None:
+    """Let the shell say in one line that a cell was stopped, and leave it to `stored` what lacks something."""
+    usual = shell.showtraceback  # of all errors, since `set_custom_exc` misses a stop between two statements of a cell
+
+    def show(raised=None, *how, **more):  # `raised`: as sys.exc_info() has it
+        error = (raised or sys.exc_info())[1]
+        if isinstance(error, KeyboardInterrupt):  # the cell ends with an error all the same, so that "Run All" ends
+            print("Stopped. Nothing is broken: run the cell again.", file=sys.stderr)
+        elif not stored.answers(error):
+            usual(raised, *how, **more)
+
+    shell.showtraceback = show
 
 
 class Stored:
@@ -18,13 +50,11 @@ class Stored:
     """
 
     def __init__(self, shell):
-        self.shell, self.lacks, self.told, self.shown = shell, {}, set(), False
+        self.shell, self.lacks, self.shown = shell, {}, False
         shell.events.register("post_run_cell", self.go_on)
 
-    def __call__(self, error: BaseException) -> bool:
+    def answers(self, error: BaseException) -> bool:
         """Whether the error was answered: it comes of something that is not installed, or that is not there since."""
-        from . import needs  # which loads more than may come before Ctrl-C is answered
-
         text = self.lacks.get(error.name) if type(error) is NameError else needs.line_of(error)
         if not text:
             return False
@@ -34,7 +64,7 @@ class Stored:
         if self.shown:
             self.forget(history.input_hist_parsed[-1], text)
             self.shell.display_pub.clear_output()  # of what it printed before, which is among the stored
-            text = self.with_stored(text)
+            text = f"{text} {AS_STORED}"
         print(text, file=sys.stderr, flush=True)  # above what follows on the other stream
         for output in outputs or ():
             if output["output_type"] == "stream":
@@ -52,14 +82,6 @@ class Stored:
             if symbol.is_assigned():
                 self.shell.user_ns.pop(symbol.get_name(), None)
 
-    def with_stored(self, text):
-        """The line above stored outputs, in full the first time."""
-        missing = text.partition(". ")[0].removesuffix(".")
-        if missing in self.told:
-            return f"As stored: {missing}."
-        self.told.add(missing)
-        return f"{text} Here and below, such cells show what is stored of them."
-
     def go_on(self, result):
         """Let a cell that was shown end well, so that the cells below it run. Called by the shell after each cell."""
         if self.shown:
@@ -69,9 +91,8 @@ class Stored:
 def stored_outputs(ran: list[str]) -> list[dict] | None:
     """What is stored of the last cell of `ran`, in the page that has most of these cells; None if nothing is."""
     last = ran[-1].rstrip("\n")
-    having = [page for page in stored_pages() if last in page]
-    page = max(having, key=lambda page: len(page.keys() & {*ran}), default={})
-    return page.get(last)
+    pages = [page for page in stored_pages() if last in page]
+    return max(pages, key=lambda page: len(page.keys() & {*ran}), default={}).get(last)
 
 
 @functools.cache

@@ -1,0 +1,142 @@
+"""Who computes what, who reads what: worked out from indices, with no run."""
+
+from itertools import product
+
+from matplotlib.figure import Figure
+
+from ptx_machine import WARP
+
+from ..arguments import whole
+from ..ladder import ceil_div
+from ..language import wrapped
+from .colours import A_COLOUR, INK, MATRICES
+from .drawing import HIGH, Picture, draw_product, label, look, outline, panel, tint
+
+FEW = 4  # elements of a side of each small matrix of picture_rungs
+ALL = range(FEW)
+# {rung: (its words, the rows and columns of A, B and C that they are about)}
+RUNGS = {
+    "naive": ("each thread reads alone", ([1], ALL), (ALL, [2]), ([1], [2])),
+    "coalesced": ("neighbours read neighbours", ([1], [1]), ([1], ALL), ([1], ALL)),
+    "tiled": ("a block shares what it has read", ((0, 1), (0, 1)), ((0, 1), (2, 3)), ((0, 1), (2, 3))),
+    "register_1d": ("a thread makes a column", (ALL, [1]), ([1], [2]), (ALL, [2])),
+    "register_2d": ("a thread makes a patch", ((1, 2), [1]), ([1], (1, 2)), ((1, 2), (1, 2))),
+    "vectorized": ("four numbers in one load", ((1, 2), [1]), ([1], ALL), ((1, 2), ALL)),
+    "prefetched": ("the next tile is on its way", ((0, 1), ALL), (ALL, (2, 3)), ((0, 1), (2, 3))),
+}
+MEETS = "Element ({row}, {col}) of C stands where row {row} of A meets column {col} of B."
+PROGRAM = (
+    "A {BM} x {BN} tile of C, from element ({row}, {col}) on, takes a {BM} x {BK} tile of A and a {BK} x {BN} tile of "
+    "B, from k = {k0} on. What lies outside a matrix counts as 0."
+)
+BANKS = "Rows of {width} words: 32 threads write to {banks} of 32 banks, so the store takes {rounds}."
+FRAGMENTS = (
+    "A of 16 x 8, B of 8 x 8 and C of 16 x 8 numbers, shared out among {warp} lanes. Lane {lane} holds {numbers}."
+)
+
+
+@look
+def picture_rungs() -> Picture:
+    """The ladder: of each rung its word, and a small product with the elements that this word is about."""
+    figure = Figure(figsize=(8.6, 5.6))
+    for place, (name, (words, *sides)) in zip(figure.subfigures(2, 4).flat, RUNGS.items(), strict=False):
+        place.text(0.05, 0.98, name, va="top", fontweight="bold")
+        place.text(0.05, 0.9, wrapped(label(words), 24), va="top", fontsize=11)
+        colours = [dict.fromkeys(product(*side), ink) for side, ink in zip(sides, MATRICES.values(), strict=True)]
+        draw_product(place, (FEW, FEW, FEW), colours, ("", "", ""), top=0.72, bottom=0.04)
+    what = "; ".join(f"{name}: {label(words)}" for name, (words, *_) in RUNGS.items())
+    return Picture(figure, label("The rungs of the ladder, each with a drawing of who reads what. {what}.", what=what))
+
+
+@look
+def picture_program(
+    M: int, N: int, K: int, BM: int, BN: int, BK: int, x: int = 0, y: int = 0, round: int = 0
+) -> Picture:
+    """One program of a block language: its tile of C, and the tiles of A and B that it multiplies in that round.
+
+    What of a tile lies outside its matrix is masked: it bears a 0 in A and B, and a – in C.
+    Raises ValueError for a program or a round that there is none of.
+    """
+    down, across, rounds = ceil_div(M, BM), ceil_div(N, BN), ceil_div(K, BK)
+    for name, value, most in (("x", x, across - 1), ("y", y, down - 1), ("round", round, rounds - 1)):
+        whole(name, value, 0, most)
+    tiles = {  # rows and columns of the matrix, and of its tile; the tile's place
+        "A": (M, K, BM, BK, y, round),
+        "B": (K, N, BK, BN, round, x),
+        "C": (M, N, BM, BN, y, x),
+    }
+    colours, labels = [], []
+    for name, (rows, columns, high, wide, r, c) in tiles.items():
+        tile = list(product(range(r * high, (r + 1) * high), range(c * wide, (c + 1) * wide)))
+        inside = [(i, j) for i, j in tile if i < rows and j < columns]
+        colours.append(dict.fromkeys(inside, MATRICES[name]))
+        labels.append(dict.fromkeys({*tile} - {*inside}, "–" if name == "C" else "0"))
+    figure = Figure(figsize=(5.6, 4.8))
+    titles = [f"{name} ({rows} x {columns})" for name, (rows, columns, *_) in tiles.items()]
+    axes = draw_product(figure, (down * BM, across * BN, rounds * BK), colours, titles, labels)
+    for ax, (name, (rows, columns, high, wide, r, c)) in zip(axes, tiles.items(), strict=True):
+        outline(ax, 0, 0, rows, columns, MATRICES[name])
+        outline(ax, r * high, c * wide, high, wide)
+    values = dict(BM=BM, BN=BN, BK=BK, row=y * BM, col=x * BN, k0=round * BK)
+    return Picture(figure, label(MEETS if BM == BN == 1 else PROGRAM, **values))
+
+
+@look
+def picture_banks(width: int) -> Picture:
+    """Where a warp's first store into a transposed tile goes: thread numbers by bank, a line of boxes for each round.
+
+    As page 09's kernel does it: thread t has four numbers of row t // 2 of A, from column 4 (t % 2) on. The first of
+    them goes to that row of the transposed tile, which is `width` words long. Raises ValueError for rows that are too
+    short for the warp's 16 rows of A.
+    """
+    whole("width", width, WARP // 2)
+    per_bank = {}
+    for t in range(WARP):
+        per_bank.setdefault((t % 2 * 4 * width + t // 2) % WARP, []).append(t)
+    rounds = max(map(len, per_bank.values()))
+    labels = {(level, bank): str(t) for bank, threads in per_bank.items() for level, t in enumerate(threads)}
+    height = 0.3 * rounds + 0.9
+    figure = Figure(figsize=(0.3 * WARP + 1.2, height))
+    ax = figure.add_axes((0.105, 0.04, 0.89, (0.3 * rounds + 0.05) / height))
+    panel(ax, rounds, WARP, dict.fromkeys(labels, A_COLOUR), "", INK, labels)
+    above = label("rows of {width} words: which thread writes to which bank, round by round", width=width)
+    figure.text(0.02, 1 - 0.3 / height, above)
+    for bank in range(WARP):
+        ax.text(bank + 0.5, -0.4, str(bank), ha="center", va="center", fontsize=11)
+    ax.text(-0.4, -0.4, label("bank"), ha="right", va="center", fontsize=11)
+    for n in range(rounds):
+        ax.text(-0.4, n + 0.5, label("round {number}", number=n + 1), ha="right", va="center", fontsize=11)
+    takes = label("1 round" if rounds == 1 else "{rounds} rounds", rounds=rounds)
+    return Picture(figure, label(BANKS, width=width, banks=len(per_bank), rounds=takes))
+
+
+def fragment(name: str, lane: int) -> list[tuple[int, int]]:
+    """The places (row, column) of the numbers of "A", "B" or "C" that a lane holds, in the order of its registers.
+
+    Source: NVIDIA's PTX ISA, "Matrix Fragments for mma.m16n8k8", type TF32.
+    """
+    group, place = divmod(lane, 4)
+    if name == "A":
+        return [(group + r % 2 * 8, place + r // 2 * 4) for r in range(4)]
+    if name == "B":
+        return [(place + r * 4, group) for r in range(2)]
+    return [(group + r // 2 * 8, place * 2 + r % 2) for r in range(4)]
+
+
+@look
+def picture_fragments(lane: int = 5) -> Picture:
+    """The product of 16 x 8 by 8 x 8 TF32 numbers that a warp's 32 lanes do together.
+
+    Each cell bears the lane that holds it; those of `lane` are coloured. Raises ValueError for what is no lane.
+    """
+    whole("lane", lane, 0, WARP - 1)
+    colours, labels, numbers = [], [], []
+    for name, ink in MATRICES.items():
+        lanes = {cell: one for one in range(WARP) for cell in fragment(name, one)}
+        colours.append({cell: ink if one == lane else tint(ink, 0.12) for cell, one in lanes.items()})
+        labels.append({cell: str(one) for cell, one in lanes.items()})
+        numbers.append(", ".join(f"{name}[{row}, {column}]" for row, column in fragment(name, lane)))
+    figure = Figure(figsize=(5.0, HIGH))
+    draw_product(figure, (16, 8, 8), colours, labels=labels, top=0.92)
+    figure.suptitle(label("which lane holds which number; lane {lane} is coloured", lane=lane), x=0.03, ha="left")
+    return Picture(figure, label(FRAGMENTS, warp=WARP, lane=lane, numbers="; ".join(numbers)))

@@ -63,10 +63,7 @@ def progress(options: argparse.Namespace) -> None:
     """Say which exercises are done, by the verdicts in a folder of students' notebooks; nothing in them runs."""
     from . import classroom
 
-    found = classroom.progress(options.folder)
-    print(found)
-    if options.csv:
-        files.replace_text(options.csv, found.csv())
+    print(classroom.progress(options.folder))
 
 
 COMMANDS = {do.__name__: do for do in (doctor, bench, record, predict, progress)}
@@ -91,7 +88,6 @@ def parser() -> argparse.ArgumentParser:
     of["predict"].add_argument("--clock", type=float, help="its cycles a second, such as 2.45e9")
     of["predict"].add_argument("--memory", type=float, help="bytes a second of its memory, such as 504e9")
     of["progress"].add_argument("folder", help="a folder for each student in it; or the notebooks of one")
-    of["progress"].add_argument("--csv", metavar="FILE", help="write a row for each exercise there")
     return course
 
 

@@ -4,11 +4,9 @@ Nothing of a student's runs. A verdict is what the page stored when its cell was
 write another, and it stays when the answer above it changes.
 """
 
-import csv
-import io
 import re
 from collections import Counter, defaultdict
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from kernel_judge.report import VERDICT
@@ -73,7 +71,7 @@ class AnswerRow:
 
 @dataclass(frozen=True)
 class ClassTable:
-    """Where a class is: a table when printed, `csv()` as text for a program. `rows`: a list of `AnswerRow`."""
+    """Where a class is: a table when printed. `rows`: a list of `AnswerRow`."""
 
     rows: list[AnswerRow]
 
@@ -94,14 +92,6 @@ class ClassTable:
             if row.state in (TRIED, UNREADABLE):
                 lines.append(f"{row.student}  {row.exercise or row.file}: {row.verdict[:SHOWN]}")
         return "\n".join(lines).rstrip()
-
-    def csv(self) -> str:
-        """The rows, with a line of names above them."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow([field.name for field in fields(AnswerRow)])
-        writer.writerows(map(astuple, self.rows))
-        return text.getvalue()
 
 
 def progress(folder: str | Path) -> ClassTable:

@@ -6,8 +6,9 @@ write another, and it stays when the answer above it changes.
 
 import re
 from collections import Counter, defaultdict
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from kernel_judge.report import VERDICT
 
@@ -48,11 +49,9 @@ NOT_RUN = "there is no verdict: the cell was not run, or its outputs were cleare
 LOST = "its code cell is not in the file, or is a cell of text now"
 
 
-@dataclass(frozen=True)
-class AnswerRow:
+class AnswerRow(NamedTuple):
     """One student's answer to one exercise; or, with exercise "", a file that nobody can read, a folder without any.
 
-    Its texts are students' own, made fit for a line of a screen.
     state    "done", "tried", "not yet" or "unreadable"
     verdict  what the page says first, "" for what is done
     """
@@ -63,10 +62,6 @@ class AnswerRow:
     state: str
     verdict: str
     file: str
-
-    def __post_init__(self):
-        for one in fields(self):
-            object.__setattr__(self, one.name, files.plain(getattr(self, one.name)))
 
 
 @dataclass(frozen=True)
@@ -91,7 +86,7 @@ class ClassTable:
         for row in self.rows:
             if row.state in (TRIED, UNREADABLE):
                 lines.append(f"{row.student}  {row.exercise or row.file}: {row.verdict[:SHOWN]}")
-        return "\n".join(lines).rstrip()
+        return "\n".join(map(files.plain, lines)).rstrip()
 
 
 def progress(folder: str | Path) -> ClassTable:

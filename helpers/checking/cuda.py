@@ -65,7 +65,10 @@ class OnMachine(OnPtx, KernelProduct):
 
     def refused(self, error):
         """What Numba's compiler refuses: what it means, what helps, and the line."""
-        return refused(self.k, error)
+        file = numba_internals.plain_function(self.function).__code__.co_filename
+        said, line = numba_says(error, self.source, lambda name, number: self.line(number) if name == file else 0)
+        key, values = said
+        return Finding(Kind.NOT_COMPILED, key, (line,) if line else (), values)
 
     def affordable(self, shapes, seconds=1):
         """None where a GPU's block has no room: a processor's may have more than 1,024 threads."""
@@ -90,11 +93,3 @@ def in_opencl(k: Kernel, code: NativeKernel, move: Callable) -> Seen | str:
         return move(CudaProduct(there))
     except NotNative:
         return "not native"
-
-
-def refused(k: Kernel, error: BaseException) -> Finding:
-    """What Numba's compiler refuses: what it means, what helps, and the line."""
-    file = numba_internals.plain_function(k.function).__code__.co_filename
-    said, line = numba_says(error, k.source, lambda name, line: source_line(k, line) if name == file else 0)
-    key, values = said
-    return Finding(Kind.NOT_COMPILED, key, (line,) if line else (), values)

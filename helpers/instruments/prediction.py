@@ -7,7 +7,7 @@ counts are kept in `counts.json`, which `tools/counts.py` makes; another kernel'
 import re
 from collections.abc import Callable
 from contextlib import contextmanager, suppress
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -185,17 +185,13 @@ def kept() -> dict[tuple[str, str], Counts]:
 def count(k: Kernel, arch: str) -> Counts:
     """The same, counted now."""
     ptx, side = ptx_of(k, arch), ladder.step(k.step).tile(k.parameters)
-    # Numba writes the same for several architectures, but for the line that names one.
-    anywhere = re.sub(r"\.target .*", ".target sm_75", ptx)
+
+    def one_block(K):
+        A, B = np.ones((side[0], K), np.float32), np.ones((K, max(side[1], SHORT)), np.float32)
+        return run_text(ptx, k.block, (1, 1), A, B)
+
     with course_errors():
-        return count_text(as_step(k), ptx, arch, k.block, side, lambda K: run_block(anywhere, k.block, *side[:2], K))
-
-
-@lru_cache(maxsize=4)
-def run_block(ptx, block, rows, columns, K):
-    """One block of a kernel, inside matrices large enough that no row of them shares a line with another."""
-    A, B = np.ones((rows, K), np.float32), np.ones((K, max(columns, SHORT)), np.float32)
-    return run_text(ptx, block, (1, 1), A, B)
+        return count_text(as_step(k), ptx, arch, k.block, side, one_block)
 
 
 def gpu_here() -> GPU | None:

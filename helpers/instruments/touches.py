@@ -1,8 +1,6 @@
 """Every access that a kernel makes to global and shared (local) memory, in either dialect, and how many there are.
 
-CUDA kernels run compiled, on the PTX machine, beside a GPU in a child process; OpenCL kernels run on their own device
-with notes in their source, in a child process. The two agree, and agree with the ladder's formula: a kernel touches
-what it touches.
+CUDA kernels run compiled, on the PTX machine; OpenCL kernels on their own device, with notes in their source.
 """
 
 from functools import partial
@@ -31,10 +29,7 @@ recent: dict[bytes, Trace] = {}  # {what was run: its trace}, the latest last
 
 
 def traffic(k: Kernel, M: int, N: int, K: int) -> Traffic:
-    """Count what the kernel loads and stores for A (M, K) and B (K, N). Returns `Traffic`.
-
-    Raises ValueError for sizes that would take minutes, KernelError if the kernel fails.
-    """
+    """Count what the kernel loads and stores for A (M, K) and B (K, N). Returns `Traffic`; raises as `trace` does."""
     return trace(k, M, N, K).traffic(M, N, K)
 
 
@@ -58,11 +53,7 @@ def coalescing(k: Kernel, M: int, N: int, K: int, pieces: str = "sectors") -> Ta
 
 
 def bank_conflicts(k: Kernel, M: int, N: int, K: int) -> Table:
-    """How many rounds each shared access takes, since a bank serves one word at a time. Returns `Table`.
-
-    Accesses of 4 bytes a thread are served for a whole warp at once, of 8 bytes for half a warp, of 16 bytes for a
-    quarter, 8 threads, at a time; `ptx_machine.bank_rounds` names the sources.
-    """
+    """How many rounds each shared access takes, as `ptx_machine.bank_rounds` counts them. Returns `Table`."""
     return by_line(trace(k, M, N, K).where(memory="shared"), k.source, "rounds", bank_rounds)
 
 
@@ -127,8 +118,6 @@ def with_notes(k: Kernel, A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, dic
     except opencl_trace.TraceError as error:
         raise KernelError(str(error)) from None
     local = dict(list(run.arrays.items())[3:])
-    if set(local) & set("ABC"):
-        raise KernelError("one of its local arrays is called A, B or C")
     memory = {"local": "shared"}
     sites = [(memory.get(one.space, one.space), one.line, one.reads, one.writes, one.width) for one in run.sites]
     touches = run.touches

@@ -1,7 +1,6 @@
 """Who is where: the verdicts that a class's pages hold, read from their files, as a table and as rows.
 
-Nothing of a student's runs. A verdict is what the page stored when its cell was last run: whoever edits the file can
-write another, and it stays when the answer above it changes.
+Nothing of a student's runs. A verdict is what the page stored when its cell was last run.
 """
 
 import re
@@ -92,12 +91,9 @@ class ClassTable:
 def progress(folder: str | Path) -> ClassTable:
     """Read the verdicts in a folder of students' notebooks; nothing in them runs.
 
-    A student is a folder in it; notebooks in `folder` itself are of one student, who is called like it. Raises
-    FileNotFoundError where there is no such folder.
+    A student is a folder in it; notebooks in `folder` itself are of one student, who is called like it.
     """
     folder = Path(folder)
-    if not folder.is_dir():
-        raise FileNotFoundError(f"{folder} is no folder; name one that holds a folder for each student.")
     students = {place.name: [] for place in folder.iterdir() if place.is_dir() and not LEFT_OUT.match(place.name)}
     for path in sorted(folder.rglob("*.ipynb")):
         parts = path.relative_to(folder).parts
@@ -145,9 +141,8 @@ def verdicts(path: Path) -> dict[str, tuple[str, str]]:
 def exercise_of(cell: dict, source: str) -> str | None:
     """The number of the exercise whose stub this cell is: by its mark, which outlives editors, or by its id."""
     marked = re.search(rf"^ *{MARK}(\S+)", source, re.MULTILINE)
-    if marked and marked[1] in EXERCISES:
-        return marked[1]
-    return LABELS.get(str(cell.get("id") or cell.get("metadata", {}).get("id")))  # Colab keeps it there
+    own_id = cell.get("id") or cell.get("metadata", {}).get("id")  # Colab keeps it there
+    return marked[1] if marked and marked[1] in EXERCISES else LABELS.get(str(own_id))
 
 
 def verdict_in(outputs: list[dict]) -> tuple[str, str] | None:

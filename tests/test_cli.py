@@ -32,7 +32,7 @@ def test_bench_prints_a_table_and_writes_rows(capsys, tmp_path):
         (["bench", "--json", "/dev/null/x"], "/dev/null"),
         (["predict", "--gpu", "RTX 4090 Ti"], "unknown GPU 'RTX 4090 Ti'. Do you mean RTX 4090?"),
         (["record", "/dev/null/x"], "/dev/null"),
-        (["progress", "no-such"], "no-such is no folder"),
+        (["progress", "no-such"], "'no-such'"),
     ],
 )
 def test_bad_arguments_are_named(capsys, arguments, words):

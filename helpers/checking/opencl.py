@@ -1,4 +1,4 @@
-"""An OpenCL kernel as the judge takes it: watched under Oclgrind, multiplied on its device, each in a child process."""
+"""An OpenCL kernel as the judge takes it: watched under Oclgrind, multiplied on its device, each in a child."""
 
 import os
 import tempfile
@@ -27,12 +27,12 @@ class OpenCLProduct(KernelProduct):
             return Seen([])
         for options, notes in oclgrind.asks(self.source) if devices.oclgrind_library() else ():
             outcome, log = self.under_oclgrind(move, options)
-            crashed, hangs = (outcome.why is not None and outcome.why.kind == one for one in (Kind.CRASH, Kind.HANG))
+            why = outcome.why.kind if outcome.why else None
             if oclgrind.ITS_OWN_FAULT.search(log):
                 continue
-            if crashed and (reported := oclgrind.findings_in(log, self.source)):
+            if why == Kind.CRASH and (reported := oclgrind.findings_in(log, self.source)):
                 return Seen(reported)
-            if hangs or (outcome.begun and not crashed):  # what does not compile there may do so on the device
+            if why == Kind.HANG or (outcome.begun and why != Kind.CRASH):  # else the device may compile it
                 return self.came_of(outcome, "Oclgrind")._replace(notes=notes)
         return Seen([], [], oclgrind.not_looked_for())
 

@@ -105,10 +105,7 @@ def for_gpu(k: Kernel | str) -> Kernel:
     if not isinstance(k, Kernel):
         k = cuda_kernel(k, **ladder.step(k, "CUDA").defaults["GPU"])
     if k.dialect != "CUDA":
-        raise ValueError(
-            f"{k} is compiled inside its {k.dialect} driver, where one cannot look. Ask for the CUDA kernel of the "
-            f"same step and parameters."
-        )
+        raise ValueError(f"{k} is compiled inside its {k.dialect} driver; ask for the CUDA kernel of the same step.")
     return k
 
 
@@ -119,9 +116,7 @@ def ptx_of(k: Kernel, arch: str) -> str:
         raise ValueError(f'{arch!r} is no architecture; one is written like "sm_80".')
     capability, least = (int(found[1]), int(found[2])), ladder.STEPS[k.step].capability
     if capability < least:
-        raise KernelError(
-            f"{k} needs the matrix units of sm_{least[0]}{least[1]} or later; {arch} has none that do this."
-        )
+        raise KernelError(f"{k} needs the matrix units of sm_{least[0]}{least[1]} or later, not {arch}.")
     needs.need("compiler")
     key = packed((made_from(k), k.step, k.parameters, arch))
     if key not in made:
@@ -204,10 +199,7 @@ def gpu_here() -> GPU | None:
 
 
 def print_requests(k: Kernel) -> None:
-    """Print a CUDA kernel's requests to shared memory, and its instructions, for each multiply-add of a warp.
-
-    It is compiled for an A6000. Requests bring each thread one number, or four, 16 bytes.
-    """
+    """Print a CUDA kernel's requests to shared memory, and its instructions, on an A6000, for each multiply-add."""
     tile = counts_of(k, GPUS["A6000"].arch).tile
     asked = [(size, many / tile.fma) for (memory, _, size), many in tile.requests.items() if memory == "shared"]
     four = sum(many for size, many in asked if size == 32 * 16)

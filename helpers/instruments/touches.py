@@ -20,7 +20,6 @@ from ..launch import Kernel, KernelError, draw
 from ..launch.on_ptx import EXAMPLE, ptx_of
 
 LIMIT = 1 << 15  # multiply-adds of a run, of which a picture can be drawn
-MOST = 4_000_000  # accesses of threads that the PTX machine keeps: many more than of any kernel of these sizes
 # Wrong even if the numbers are right.
 CERTAIN = {"out of bounds", "misaligned", "divergent barrier", "hang", "out of time", "error"}
 KEPT = 8  # traces; pictures and tables of the same run follow each other
@@ -64,9 +63,7 @@ def trace(k: Kernel, M: int, N: int, K: int) -> Trace:
     """
     M, N, K = sizes((M, N, K))
     if M * N * K > LIMIT:
-        raise ValueError(
-            f"{M} x {N} x {K} would take too long to follow; stay at M * N * K <= {LIMIT}, such as 32 x 32 x 32."
-        )
+        raise ValueError(f"{M} x {N} x {K} would take too long to follow; stay at 32 x 32 x 32 or so.")
     k = k.fitted(M, N, K)
     key = packed((k.dialect, made_from(k), k.step, k.parameters, k.device.name, M, N, K))
     if key not in recent:
@@ -95,7 +92,7 @@ def on_ptx(k: Kernel, A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, dict]:
     grid, limit = k.grid(*C.shape), 5000 * (len(B) + 100)
     ptx = ptx_of(k.function, each=True)
     try:
-        run = run_arrays(ptx, k.block, grid, A, B, C, limit=limit, trace=MOST, requests=False)
+        run = run_arrays(ptx, k.block, grid, A, B, C, limit=limit, trace=True, requests=False)
     except (PTXError, ValueError) as error:
         raise KernelError(str(error)) from None
     if found := next((finding for finding in run.findings if finding.kind in CERTAIN), None):

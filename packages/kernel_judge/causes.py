@@ -203,18 +203,6 @@ def transposed(product, wrong, right):
     return None
 
 
-def column_major(product, wrong, right):
-    """The right product where each matrix lies column by column: there it is the transposed one of row by row."""
-
-    def by_columns(r):
-        (M, N), K = r.C.shape, r.K
-        return wrong_elements(r.C.reshape(N, M), r.B.reshape(N, K), r.A.reshape(K, M), r.inputs)
-
-    if any(min(r.C.shape) > 1 and r.K > 1 for r in wrong) and not any(by_columns(r).any() for r in wrong):
-        return Finding(Kind.COLUMN_MAJOR, "column_major")
-    return None
-
-
 def k_is_cut(product, wrong, right):
     """Each wrong C is a sum over one part of K: the first products, all but the first, or the last."""
     depth = product.tile[2]
@@ -432,7 +420,6 @@ CAUSES = (
     rounds_amiss,
     fewer_digits,
     transposed,
-    column_major,
     k_is_cut,
     anothers_sum,
     misread,

@@ -10,7 +10,7 @@ from cuda_without_gpu import device, to_ptx
 from kernel_judge import Finding, Kind, Report, Seen
 from kernel_judge.touched import FLOAT, Launched, outside_on_ptx
 
-from ..checking.cuda import CudaProduct, refused
+from ..checking.cuda import CudaProduct, OnMachine
 from ..child import in_child, source_line
 from ..launch import Kernel, cuda_kernel
 from .answers import Answer
@@ -42,7 +42,7 @@ def watched(k: Kernel) -> Seen:
         ptx = to_ptx.text_of(to_ptx.compiled_for(k.function, *EXAMPLE), each=True)
     except Exception as error:  # Numba raises many kinds, each of which is about the kernel
         whole = "setitem(array(float32, 1d, C), int64, array" in str(error)  # Numba has no such store
-        return Seen([Finding(Kind.NOT_COMPILED, WHOLE) if whole else refused(k, error)])
+        return Seen([Finding(Kind.NOT_COMPILED, WHOLE) if whole else OnMachine(k).refused(error)])
     a, b = (np.random.default_rng(seed).random(SIZE, dtype=np.float32) for seed in (0, 1))
     args = []
     for array in (a, b, np.full(SIZE, np.nan, np.float32)):

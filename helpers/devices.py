@@ -9,10 +9,8 @@ import functools
 import os
 import platform
 import re
-import subprocess
 import sys
 import types
-from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -32,8 +30,7 @@ from .errors import CourseError
 # The PTX machine is given a GPU's parameters.
 KINDS = ("GPU", "CPU", "CPU (PoCL)", "PTX machine")
 
-OLDEST_COMPILER = 12, 9  # of NVIDIA's compilers that make the code which the pages count; 12.8 makes other code
-# Tells a child what a CUDA kernel meets there, whatever GPU there is: "PTX machine", or "compiler", which is NVIDIA's.
+# What a CUDA kernel meets, also in children: "GPU", "PTX machine", or "compiler", which is NVIDIA's.
 CUDA_OF_CHILD = "HELPERS_CUDA_OF_CHILD"
 PROVED_ABOVE = "HELPERS_PROVED_OPENCL"  # names to a child the OpenCL device that its parent has proved
 
@@ -63,9 +60,6 @@ class Device:
     units: int = 1
 
 
-# ---------------------------------------------------------------------------------------------- CUDA
-
-
 @functools.cache
 def nvidia_driver() -> tuple[int, int] | None:
     """The newest CUDA that the NVIDIA driver serves, as (major, minor); None without a driver, or a GPU for it."""
@@ -84,17 +78,11 @@ def cuda_extra() -> str:
     return "cuda12" if (nvidia_driver() or (13, 0)) < (13, 0) else "cuda13"
 
 
-@functools.cache
 def has_compiler() -> bool:
-    """Whether NVIDIA's compiler is installed, `OLDEST_COMPILER` or newer: it makes machine code, and needs no GPU."""
+    """Whether NVIDIA's compiler is installed: it makes machine code, and needs no GPU."""
     from gpu_model.machine_code import nvidia_tool  # which reads its table of GPUs
 
-    ptxas = nvidia_tool("ptxas")
-    if not ptxas or not nvidia_tool("nvdisasm"):
-        return False
-    said = subprocess.run([ptxas, "--version"], capture_output=True, text=True).stdout
-    release = re.search(r"release (\d+)\.(\d+)", said)  # "Cuda compilation tools, release 13.1, V13.1.80"
-    return bool(release) and tuple(map(int, release.groups())) >= OLDEST_COMPILER
+    return bool(nvidia_tool("ptxas") and nvidia_tool("nvdisasm"))
 
 
 def prepare_numba() -> None:
@@ -106,19 +94,17 @@ def prepare_numba() -> None:
         let_numba_load()
 
 
-@functools.cache
 def compiling() -> bool:
-    """True when CUDA kernels are compiled with no GPU, and run on the PTX machine, in this process."""
-    if meets := os.environ.get(CUDA_OF_CHILD):
-        return meets == "PTX machine"
-    return nvidia_driver() is None or cuda_problem() is not None
+    """True when CUDA kernels are compiled with no GPU, and run on the PTX machine, in this process and its children."""
+    if CUDA_OF_CHILD not in os.environ:
+        os.environ[CUDA_OF_CHILD] = "PTX machine" if nvidia_driver() is None or cuda_problem() else "GPU"
+    return os.environ[CUDA_OF_CHILD] == "PTX machine"
 
 
 @functools.cache
 def cuda_problem() -> str | None:
-    """None if Numba runs a kernel on the GPU, in a child, or did so before, else the last line of the error."""
-    code = "from helpers.devices import prove_cuda; prove_cuda()"
-    return drivers.problem_of_proof(code, nvidia_driver(), **{CUDA_OF_CHILD: "GPU"})
+    """None if Numba runs a kernel on the GPU, in a child, else the last line of the error."""
+    return drivers.problem_in_child("from helpers.devices import prove_cuda; prove_cuda()", **{CUDA_OF_CHILD: "GPU"})
 
 
 def prove_cuda() -> None:
@@ -167,9 +153,6 @@ def spirv_device() -> Device | None:
                 if device.handle.il_version and problem_of(device) is None:
                     return replace(device, dialect="CUDA")
     return None
-
-
-# -------------------------------------------------------------------------------------------- OpenCL
 
 
 def find_home() -> None:
@@ -234,15 +217,12 @@ def oclgrind_library() -> Path | None:
         return None
     code = "from helpers.devices import opencl_device; opencl_device()"
     only = {"OCL_ICD_VENDORS": drivers.folder_of([library]), "HELPERS_OPENCL_DEVICE": "Oclgrind"}
-    return None if drivers.problem_of_proof(code, str(library), **only) else library
+    return None if drivers.problem_in_child(code, **only) else library
 
 
 @functools.cache
 def opencl_devices() -> tuple[Device, ...]:
-    """Every OpenCL device, best kind first, but those too slow; Oclgrind only if HELPERS_OPENCL_DEVICE asks for it.
-
-    Of equal devices the second is called "H200#1", and so on.
-    """
+    """Every OpenCL device, best kind first, but those too slow; Oclgrind only if HELPERS_OPENCL_DEVICE asks for it."""
     import warnings
 
     drivers.leave_out_what_fails()
@@ -261,13 +241,7 @@ def opencl_devices() -> tuple[Device, ...]:
             if not re.search(too_slow, one.name):
                 with contextlib.suppress(cl.Error):
                     found += map(described, one.get_devices())
-    found.sort(key=lambda device: KINDS.index(device.kind))
-    seen, named = Counter(), []
-    for device in found:
-        number = seen[device.name]
-        named.append(replace(device, name=f"{device.name}#{number}") if number else device)
-        seen[device.name] += 1
-    return tuple(named)
+    return tuple(sorted(found, key=lambda device: KINDS.index(device.kind)))
 
 
 def described(handle: object) -> Device:
@@ -287,41 +261,33 @@ def described(handle: object) -> Device:
 def opencl_device(name: str | None = None, kinds: tuple = KINDS) -> Device:
     """The OpenCL `Device` kernels run on: the first that proves itself.
 
-    `name`: part of a platform or device name, with a number where several devices are called the same ("H200#1"); by
-    default HELPERS_OPENCL_DEVICE, as it is now. `kinds`: those that will do, such as the CPUs only.
-    Raises DeviceError when none does, with what to install.
+    `name`: part of a platform or device name; by default HELPERS_OPENCL_DEVICE, as it is now. `kinds`: those that will
+    do, such as the CPUs only. Raises DeviceError when none does, with what to install.
     """
     name = name or os.environ.get("HELPERS_OPENCL_DEVICE") or ""
-    listed = {f"{one.name} ({one.handle.platform.name})": one for one in opencl_devices()}
-    part = name.lower().removesuffix("#0")
-    found = [one for one in listed.values() if part in f"{one.handle.platform.name} {one.name}".lower()]
-    for device in found:
-        if device.kind in kinds and problem_of(device) is None:
+    tried = [f"{library}: {fault}" for library, (_, fault) in drivers.FAULTS.items()]
+    for device in opencl_devices():
+        problem = device.kind if device.kind not in kinds else problem_of(device)
+        if name.lower() not in f"{device.handle.platform.name} {device.name}".lower():
+            problem = f"not called {name!r}"
+        if problem is None:
             return device
-    if name and not found:
-        text = "no OpenCL device is called {name}; found: {listed}."
-        raise DeviceError(text, name=repr(name), listed=", ".join(listed) or ("none at all", {}))
-    tried = [f"{one.name}: {problem_of(one) if one.kind in kinds else one.kind}" for one in found]
-    tried += [f"{library}: {fault}" for library, (_, fault) in drivers.FAULTS.items()]
+        tried.append(f"{device.name} ({device.handle.platform.name}): {problem}")
     why = "; ".join(tried) or ("no driver is installed", {})
     raise DeviceError("no OpenCL device can run a kernel ({why}). {remedy}", why=why, remedy=opencl_remedy())
 
 
 def opencl_remedy() -> tuple[str, dict]:
     """What adds an OpenCL CPU runtime on this machine, or mends the one that is there: see `language.spelled`."""
-    packages = f"{drivers.RUNTIME} intel-cmplr-lib-rt"
-    if version(drivers.RUNTIME):
-        text = "pip's CPU runtime does not answer. Unset OCL_ICD_VENDORS if it is set; to mend it: {command}"
-        return text, {"command": f"pip install --force-reinstall {packages}"}
     command = "sudo apt-get install pocl-opencl-icd"
     if sys.platform == "darwin":
         command = "conda install -c conda-forge pocl pyopencl"
+    elif version(drivers.RUNTIME):
+        text = "pip's CPU runtime does not answer. Unset OCL_ICD_VENDORS if it is set; to mend it: {command}"
+        return text, {"command": f"pip install --force-reinstall {drivers.RUNTIME} intel-cmplr-lib-rt"}
     elif platform.machine().lower() in ("x86_64", "amd64"):
-        command = f"pip install {packages}"
+        command = f"pip install {drivers.RUNTIME} intel-cmplr-lib-rt"
     return "To add a CPU runtime: {command}", {"command": command}
-
-
-# --------------------------------------------------------------------------------------- the machine
 
 
 def numpy_blas() -> str:
@@ -330,23 +296,10 @@ def numpy_blas() -> str:
     from threadpoolctl import threadpool_info
 
     pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
-    if not pools:
-        return "another library"
-    pool = next((pool for pool in pools if "numpy" in pool["filepath"]), pools[0])  # others may have loaded theirs
-    name, number = pool["internal_api"].replace("openblas", "OpenBLAS"), ".".join(str(pool["version"]).split(".")[:3])
-    return f"{name} {number} for {pool.get('architecture', 'this CPU')}"
-
-
-def cpu_model() -> str:
-    """Which CPU this is, such as "AMD EPYC, family 25, model 17, 2 cores"; a virtual machine may hide the name."""
-    said = {}
-    with contextlib.suppress(OSError):
-        lines = Path("/proc/cpuinfo").read_text(errors="replace").partition("\n\n")[0].splitlines()
-        said = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
-    name = said.get("model name") or platform.processor() or platform.machine()
-    parts = [f"{word} {said[key]}" for word, key in (("family", "cpu family"), ("model", "model")) if key in said]
-    cores = usable_cores()
-    return ", ".join([name, *parts, "1 core" if cores == 1 else f"{cores} cores"])
+    for pool in sorted(pools, key=lambda pool: "numpy" not in pool["filepath"]):  # others may have loaded theirs
+        name, number = pool["internal_api"].replace("openblas", "OpenBLAS"), str(pool["version"]).split(".")[:3]
+        return f"{name} {'.'.join(number)} for {pool.get('architecture', 'this CPU')}"
+    return "another library"
 
 
 def usable_cores() -> int:

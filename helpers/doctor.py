@@ -1,17 +1,14 @@
 """What this machine has, what the course uses of it and why, and the command that adds what is missing."""
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from . import devices, drivers, language, needs
 from .drivers import version
-from .terminal import columns, in_a_notebook, padded
+from .terminal import columns, padded
 
-FOLDED = '<details{}><summary>{}</summary><pre style="white-space: pre-wrap">{}</pre></details>'
 WIDTH = 92  # columns of a line
 OPENCL = "an OpenCL device that works"
-TRIED = "a small kernel ran and was right"
 
 
 @dataclass(frozen=True)
@@ -31,7 +28,7 @@ class Row:
 def diagnosis() -> list[Row]:
     """What was found, what is used and why, and what would add the rest."""
     blas = Row("NumPy's BLAS", devices.numpy_blas(), True, "the number to beat")
-    return [package(None, "", "numpy"), blas, *cuda(), *opencl(), oclgrind(), *of_some_pages(), *font()]
+    return [package(None, "", "numpy"), blas, *cuda(), *opencl(), oclgrind(), *of_some_pages()]
 
 
 def package(problem: str | None, needed: str, *names: str) -> Row:
@@ -44,16 +41,13 @@ def cuda() -> Iterator[Row]:
     """Numba, tried in a child; NVIDIA's GPU, and the PTX machine that stands in for it."""
     problem = drivers.problem_in_child("from helpers.devices import prove_cuda; prove_cuda()")
     yield package(problem, "CUDA", "numba", "numba-cuda")
-    driver, on_gpu = devices.nvidia_driver(), not devices.compiling()
-    values = {"cuda": "CUDA {}.{}".format(*driver) if driver else "", "remedy": needs.remedy(devices.cuda_extra())}
+    on_gpu, why = not devices.compiling(), "no NVIDIA driver, or no GPU it can use"
     if on_gpu:
-        why = "driver for {cuda}; a small kernel ran and was right", values
-    elif driver:
-        values["problem"] = devices.cuda_problem()
-        why = "add what this driver ({cuda}) wants: {remedy} ({problem})", values
-    else:
-        why = "no NVIDIA driver, or no GPU it can use"
-    yield Row("NVIDIA GPU", "found" if driver else "none", on_gpu, why)
+        why = "a small kernel ran and was right"
+    elif devices.nvidia_driver():
+        values = {"remedy": needs.remedy(devices.cuda_extra()), "problem": devices.cuda_problem()}
+        why = "add what this driver wants: {remedy} ({problem})", values
+    yield Row("NVIDIA GPU", "found" if devices.nvidia_driver() else "none", on_gpu, why)
     why = "not needed" if on_gpu else "there is no working GPU: right numbers, no speed"
     yield Row("PTX machine", "part of the course", not on_gpu, why)
 
@@ -70,11 +64,7 @@ def opencl() -> Iterator[Row]:
         return
     yield package(None, OPENCL, "pyopencl")
     for device in found:
-        why = devices.problem_of(device) or TRIED
-        if device == chosen:
-            named = os.environ.get("HELPERS_OPENCL_DEVICE")
-            key = "{why}; chosen by HELPERS_OPENCL_DEVICE" if named else "{why}; first of the best kind"
-            why = key, {"why": (why, {})}
+        why = devices.problem_of(device) or "a small kernel ran and was right"
         yield Row(f"OpenCL {device.kind}", f"{device.name} ({device.handle.platform.name})", device == chosen, why)
     for library, (source, fault) in drivers.FAULTS.items():
         why = "left out: {fault}. Update or remove that driver, or delete {source}", {"fault": fault, "source": source}
@@ -98,18 +88,10 @@ def of_some_pages() -> Iterator[Row]:
     """What some pages need: NVIDIA's compiler, MPI and Dask, the block languages."""
     for need in needs.NEEDS.values():
         values = {"pages": ", ".join(need.pages), "remedy": needs.remedy(need.extra)}
-        missing, key = need.missing(), "used on these pages, with or without a GPU: {pages}"
-        if missing:
+        key = "used on these pages, with or without a GPU: {pages}"
+        if need.missing():
             key = "used on these pages, with or without a GPU: {pages}. To add it: {remedy}"
-        yield Row(need.name, "none" if missing else "found", not missing, (key, values))
-
-
-def font() -> Iterator[Row]:
-    """What has Chinese characters for pictures, where Chinese was chosen."""
-    if language.NOW[0] != language.ENGLISH:
-        name, command = language.chinese_font(), {"command": "sudo apt install fonts-wqy-microhei"}
-        remedy = "without it the labels of pictures stay English; on Debian and Ubuntu: {command}", command
-        yield Row("Chinese font", name or "none", bool(name), "the labels of pictures" if name else remedy)
+        yield Row(need.name, "none" if need.missing() else "found", not need.missing(), (key, values))
 
 
 def missing(rows: list[Row]) -> list[str]:
@@ -129,21 +111,12 @@ def verdict(rows: list[Row]) -> tuple[str, dict]:
 
 
 def doctor() -> None:
-    """Say where kernels run, what was found, what was chosen and why, and the command that adds what is missing.
+    """Say where kernels run; where that is nowhere, what was found, and the command that adds what is missing.
 
-    The last line says whether the machine is ready. In a notebook that line comes first, and the rest is folded.
+    `python -m helpers doctor` says all of it in any case.
     """
     rows = diagnosis()
-    if not in_a_notebook():
-        print(shown(rows))
-        return
-    from html import escape
-
-    from IPython.display import display
-
-    line = language.in_words(verdict(rows))
-    html = FOLDED.format(" open" if missing(rows) else "", escape(line), escape(shown(rows)))
-    display({"text/plain": line, "text/html": html}, raw=True)
+    print(shown(rows) if missing(rows) else language.in_words(verdict(rows)))
 
 
 def shown(rows: list[Row]) -> str:

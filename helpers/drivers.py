@@ -10,15 +10,12 @@ import ctypes
 import importlib.metadata
 import importlib.util
 import os
-import platform
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
-
-import platformdirs
 
 RUNTIME = "intel-opencl-rt"  # pip's OpenCL CPU runtime
 SECONDS = 60  # for a child's answer: Numba compiles, and a driver of many GPUs may take ten
@@ -54,8 +51,7 @@ def show_drivers() -> None:
     A folder that the user, or the parent process, has named is left alone. On Windows, where the loader reads the
     registry, pip's runtime is added to OCL_ICD_FILENAMES. Intel's runtime is told how much local memory there is.
     """
-    # What pyopencl kept from another processor, as where machines share a home, is built anew: with no such variable it
-    # raises a KeyError in place of that.
+    # Without it pyopencl raises a KeyError where another processor's code is in its cache, as in a home that is shared.
     os.environ.setdefault("PYOPENCL_CACHE_FAILURE_FATAL", "")
     with contextlib.suppress(OSError, ValueError):  # of a core's second cache, as PoCL does; 256 KiB is Intel's setting
         kib = int(Path("/sys/devices/system/cpu/cpu0/cache/index2/size").read_text().strip().removesuffix("K"))
@@ -116,34 +112,13 @@ def leave_out_what_fails() -> None:
     working = []
     for library, source in UNTRIED.items():
         os.environ["OCL_ICD_VENDORS"] = folder_of([*working, library])
-        if fault := problem_of_proof(TRY, *working, library, PYOPENCL_NO_CACHE="1"):
+        if fault := problem_in_child(TRY, PYOPENCL_NO_CACHE="1"):
             FAULTS[library] = source, fault
         else:
             working.append(library)
     if UNTRIED:
         os.environ["OCL_ICD_VENDORS"] = folder_of(working)
         UNTRIED.clear()
-
-
-def problem_of_proof(code: str, *depends_on: object, **environment: str) -> str | None:
-    """None if a child runs that code to its end, or did with all that it depends on; else the last line of its error.
-
-    `depends_on`: besides the installed packages. A library, by its path, is another one once its file is.
-    """
-    import hashlib  # here, since OpenSSL takes a while to load
-
-    packages = sorted(path.name for folder in sys.path for path in Path(folder).glob("*.dist-info"))
-    written = [os.path.getmtime(one) for one in depends_on if isinstance(one, str) and os.path.exists(one)]
-    name = hashlib.sha256(repr((code, depends_on, written, packages, platform.node())).encode()).hexdigest()[:16]
-    proof = platformdirs.user_cache_path("matmul-ladder", appauthor=False) / f"works-{name}"
-    if proof.exists():
-        return None
-    problem = problem_in_child(code, **environment)
-    if problem is None:
-        with contextlib.suppress(OSError):  # a cache that cannot be written: it is proved again the next time
-            proof.parent.mkdir(parents=True, exist_ok=True)
-            proof.touch()
-    return problem
 
 
 def problem_in_child(code: str, **environment: str) -> str | None:

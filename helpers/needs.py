@@ -4,9 +4,9 @@ import contextlib
 import shlex
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 from . import devices
 from .drivers import version
@@ -19,24 +19,14 @@ class Missing(ImportError):
     """Something that a page needs is not installed. Its text is one line: what is missing, and the remedy."""
 
 
-@dataclass(frozen=True)
-class Need:
-    """Something that is installed by an extra of pyproject.toml.
-
-    name       as one says it
-    extra      the extra
-    megabytes  what is downloaded, some
-    pages      the numbers of the pages that have cells which need it
-    where      the systems that it is made for, as one says it
-    modules    what one imports of it; nothing of the compiler
-    """
+class Need(NamedTuple):
+    """Something that is installed by an extra of pyproject.toml."""
 
     name: str
     extra: str
-    megabytes: int
-    pages: tuple[str, ...]
-    where: str
-    modules: tuple[str, ...] = ()
+    megabytes: int  # of downloads, some
+    pages: tuple[str, ...]  # that have cells which need it
+    modules: tuple[str, ...] = ()  # what one imports of it; nothing of the compiler
 
     def missing(self) -> bool:
         """Whether something of it is not installed."""
@@ -44,9 +34,9 @@ class Need:
 
 
 NEEDS = {
-    "compiler": Need("NVIDIA's compiler", "cuda13", 231, ("07", "09", "10", "17", "18"), "Linux and Windows"),
-    "engines": Need("MPI and Dask", "many", 18, ("15",), "Linux and macOS", ("mpi4py", "dask", "distributed")),
-    "blocks": Need("Triton and Warp", "blocks", 435, ("18",), "Linux x86-64", ("triton", "warp")),
+    "compiler": Need("NVIDIA's compiler", "cuda13", 231, ("07", "09", "10", "17", "18")),
+    "engines": Need("MPI and Dask", "many", 18, ("15",), ("mpi4py", "dask", "distributed")),
+    "blocks": Need("Triton and Warp", "blocks", 435, ("18",), ("triton", "warp")),
 }
 
 
@@ -69,12 +59,12 @@ def remedy_for(problem: str, *packages: str) -> tuple[str, dict]:
 
 
 def lack(what: str) -> str | None:
-    """One line that says what is missing of a need, and what adds it; None if nothing is. `what`: a key of `NEEDS`."""
-    need = NEEDS[what]
-    if not need.missing():
+    """One line that says what is missing of a need, a key of `NEEDS`, and what adds it; None if nothing is."""
+    one = NEEDS[what]
+    if not one.missing():
         return None
-    about = f"some {need.megabytes} MB; for {need.where}; no GPU is needed"
-    return f"{need.name}: not installed. To add that: {remedy(need.extra)} ({about}). Then restart Python."
+    add = f"To add that: {remedy(one.extra)} (some {one.megabytes} MB; no GPU is needed). Then restart Python."
+    return f"{one.name}: not installed. {add}"
 
 
 def need(what: str) -> None:
@@ -96,5 +86,5 @@ def loading(*packages: str) -> Iterator[None]:
 def line_of(error: BaseException) -> str | None:
     """The line that answers an error which comes of something that is not installed; None for another error."""
     if isinstance(error, ModuleNotFoundError):
-        return next((lack(what) for what, need in NEEDS.items() if error.name in need.modules), None)
+        return next((lack(what) for what, one in NEEDS.items() if error.name in one.modules), None)
     return str(error) if isinstance(error, Missing) else None

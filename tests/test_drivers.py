@@ -106,9 +106,8 @@ if any("bad.so" in icd.read_text() for icd in pathlib.Path(os.environ["OCL_ICD_V
 
 
 @on_linux
-def test_a_driver_that_ends_its_process_is_left_out_with_what_it_did(monkeypatch, tmp_path):
+def test_a_driver_that_ends_its_process_is_left_out_with_what_it_did(monkeypatch):
     monkeypatch.setenv("OCL_ICD_VENDORS", "")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(drivers, "TRY", ABORTS)
     monkeypatch.setattr(drivers, "UNTRIED", {"good.so": "first.icd", "bad.so": "second.icd", "other.so": "third.icd"})
     monkeypatch.setattr(drivers, "FAULTS", {})
@@ -129,26 +128,6 @@ def test_a_driver_that_ends_its_process_is_left_out_with_what_it_did(monkeypatch
 def test_what_goes_wrong_in_a_child_is_told_in_one_line(code, problem, monkeypatch):
     monkeypatch.setattr(drivers, "SECONDS", 2 if "sleep" in code else 60)
     assert drivers.problem_in_child(code) == problem
-
-
-def test_a_proof_is_kept_until_what_it_depends_on_changes_and_a_failure_never(monkeypatch, tmp_path):
-    answers, asked = [], []
-    monkeypatch.setattr(drivers.platformdirs, "user_cache_path", lambda *_, **__: tmp_path / "new")
-    monkeypatch.setattr(drivers, "problem_in_child", lambda code: asked.append(code) or answers.pop())
-    (library := tmp_path / "libdriver.so").write_text("")
-    for answer, version in ((None, (13, 0)), ("no compiler", (13, 1)), (None, (13, 1))):
-        answers.append(answer)
-        assert drivers.problem_of_proof("prove", version, str(library)) == answer
-    assert drivers.problem_of_proof("prove", (13, 1), str(library)) is None and len(asked) == 3
-    os.utime(library, (1, 1))  # another file of that name
-    answers.append(None)
-    assert drivers.problem_of_proof("prove", (13, 1), str(library)) is None and len(asked) == 4
-
-
-def test_a_proof_that_cannot_be_kept_costs_nothing(monkeypatch, tmp_path):
-    (tmp_path / "file").write_text("")
-    monkeypatch.setattr(drivers.platformdirs, "user_cache_path", lambda *_, **__: tmp_path / "file" / "cache")
-    assert drivers.problem_of_proof("pass") is None
 
 
 def test_pips_oclgrind_is_not_loaded_beside_the_drivers():
@@ -238,6 +217,6 @@ def test_what_some_pages_need_has_a_row_with_its_remedy(have, used, monkeypatch)
 
 
 def test_oclgrind_that_is_broken_is_as_if_it_were_missing(monkeypatch):
-    monkeypatch.setattr(drivers, "problem_of_proof", lambda *_, **__: "it ends its process by signal 11")
+    monkeypatch.setattr(drivers, "problem_in_child", lambda *_, **__: "it ends its process by signal 11")
     monkeypatch.setattr(devices, "oclgrind_library", devices.oclgrind_library.__wrapped__)
     assert devices.oclgrind_library() is None and not doctor.oclgrind().used

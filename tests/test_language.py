@@ -1,7 +1,6 @@
 """What helpers show in Chinese: each sentence of the code is in the tables, with the same places on both sides."""
 
 import ast
-import importlib
 import json
 import re
 from types import SimpleNamespace
@@ -26,7 +25,6 @@ from kernel_judge import Finding, Kind, Report, words
 from kernel_judge.report import VERDICT, shown
 from kernel_judge.words import FOLDERS, PLACE, tables
 
-doctor = importlib.import_module("helpers.doctor")  # `helpers.doctor` is the function
 PRODUCT = [*sources("helpers"), *sources("kernel_judge")]
 ENTRIES = words.sentences(CHINESE)
 KINDS = words.kinds()
@@ -244,14 +242,6 @@ def test_of_several_fonts_the_first_that_can_be_read_is_taken(monkeypatch):
     monkeypatch.setattr(font_manager, "findSystemFonts", lambda: paths)
     monkeypatch.setattr(font_manager, "fontManager", manager)
     assert language.chinese_font.__wrapped__() == "/x/msyh.ttc"
-
-
-def test_the_doctor_names_a_package_where_chinese_has_no_font(monkeypatch):
-    assert list(doctor.font()) == []
-    set_language("zh_CN")
-    monkeypatch.setattr(language, "chinese_font", lambda: "")
-    (row,) = doctor.font()
-    assert not row.used and language.in_words(row.why).endswith("上：sudo apt install fonts-wqy-microhei")
 
 
 @pytest.mark.parametrize(

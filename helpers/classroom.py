@@ -173,7 +173,7 @@ def verdicts(path: Path) -> dict[str, tuple[str, str]]:
                 found[label] = verdict_in(cell.get("outputs", [])) or found.get(label, (NOT_YET, NOT_RUN))
     except files.Refused:
         raise
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise files.Refused("it is no notebook, or was cut off; ask for it again") from None
     pages = {label[:2] for label in found}
     if not found and path.name[:2] in {label[:2] for label in EXERCISES}:

@@ -9,9 +9,9 @@ from .scoreboards import record as record
 from .scoreboards import scoreboard as scoreboard
 from .timing import Comparison as Comparison
 from .timing import Timing as Timing
+from .timing import Tuning as Tuning
 from .timing import compare as compare
 from .timing import contest as contest
 from .timing import measure as measure
 from .timing import measure_ladder as measure_ladder
-from .tuning import Tuning as Tuning
-from .tuning import tune as tune
+from .timing import tune as tune

@@ -227,18 +227,16 @@ class MachineResults(NamedTuple):
 def record(folder: str | Path) -> Path:
     """Time the ladder beside the libraries, print each scoreboard, and write this machine's file. Returns its path.
 
-    The file is called after the GPU, or the CPU and its cores, and written after each size, in place of an older one.
-    It names devices, drivers and versions, never the machine or its user. Raises OSError where it cannot be written.
+    The file is called after the GPU, or else the CPU, and written after each size, in place of an older one. It names
+    devices, drivers and versions, never the machine or its user. Raises OSError where it cannot be written.
     """
     found = [one.device(None, None) for one in dialects_called(None)]
     found = [device for device in found if device.kind != "PTX machine"]
-    gpus = [device.name for device in found if device.kind == "GPU"]
-    name = gpus[0] if gpus else devices.cpu_model()
+    name = min(found, key=lambda device: device.kind != "GPU").name
     path = Path(folder) / f"{re.sub('[^A-Za-z0-9]+', '-', name).strip('-')}.json"
     files.try_writing(path)
     about = {
-        "device": gpus[0] if gpus else found[-1].name,
-        "cpu": devices.cpu_model(),
+        "device": name,
         "date": time.strftime("%Y-%m-%d"),
         "system": f"{platform.system()} {platform.machine()}",
         "drivers": {f"{d.dialect}: {d.name}": d.driver for d in found},

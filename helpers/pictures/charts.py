@@ -16,7 +16,6 @@ from ptx_machine import LOADS_AND_STORES
 
 from .. import ladder
 from ..clock import Limits, Scoreboard, Timing
-from ..clock.timing import spell_spread
 from ..instruments import CompiledRun, CompilerReport, Prediction
 from .colours import A_COLOUR, B_COLOUR, C_COLOUR, GRID, INK, OURS, PAPER, PEER, UNITS
 from .drawing import HIGH, Picture, label, listed, look, outline, plain_ticks
@@ -85,7 +84,7 @@ def spell_rate(gflops: float) -> str:
 def spell(t: Timing, unit: str = "") -> str:
     """A rate, and where the repeats differ so much that it means little, how much."""
     rate = spell_rate(t.gflops) + unit
-    return f"{rate}, {label(spell_spread(t.spread))}" if (t.spread or 0) > UNSTEADY else rate
+    return f"{rate}, ± {50 * t.spread:.0f} %" if (t.spread or 0) > UNSTEADY else rate
 
 
 @look

@@ -162,7 +162,7 @@ def test_an_example_is_no_solution_and_short():
 def test_a_command_says_what_may_be_written_behind_it():
     said = beside("en")["reference"]
     assert re.findall(r"^### (\w+)\n\n```text\nusage: python -m helpers (\w+) ", said, re.MULTILINE) == [
-        (name, name) for name in ("doctor", "bench", "record", "predict", "progress")
+        (name, name) for name in ("doctor", "bench", "record", "progress")
     ]
 
 

@@ -7,12 +7,10 @@ from . import files
 from .devices import DeviceError, version
 from .doctor import diagnosis, missing, shown
 from .errors import KernelError
-from .language import of_the_user, set_language
 
 
 def doctor(options: argparse.Namespace) -> int:
     """Say what this machine has, what is used, and what would add the rest; exit status 0 if it is ready."""
-    set_language(of_the_user())
     rows = diagnosis()
     print(shown(rows))
     return 1 if missing(rows) else 0

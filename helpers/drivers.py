@@ -8,7 +8,6 @@ import atexit
 import contextlib
 import ctypes
 import importlib.metadata
-import importlib.util
 import os
 import re
 import shutil
@@ -53,6 +52,7 @@ def show_drivers() -> None:
     """
     # Without it pyopencl raises a KeyError where another processor's code is in its cache, as in a home that is shared.
     os.environ.setdefault("PYOPENCL_CACHE_FAILURE_FATAL", "")
+    os.environ.setdefault("POCL_KERNEL_CACHE", "0")  # processes that build at once spoil it: pocl's issue 1480
     with contextlib.suppress(OSError, ValueError):  # of a core's second cache, as PoCL does; 256 KiB is Intel's setting
         kib = int(Path("/sys/devices/system/cpu/cpu0/cache/index2/size").read_text().strip().removesuffix("K"))
         os.environ.setdefault("CL_CONFIG_CPU_FORCE_LOCAL_MEM_SIZE", f"{max(256, kib)}KB")
@@ -147,7 +147,5 @@ def without_oclgrinds() -> dict[str, str]:
 
 
 def python_path() -> str:
-    """PYTHONPATH under which a child process finds this very package, and those that it imports of the course's."""
-    files = __file__, importlib.util.find_spec("ptx_machine").origin
-    places = dict.fromkeys(str(Path(file).resolve().parents[1]) for file in files)
-    return os.pathsep.join([*places, *filter(None, [os.environ.get("PYTHONPATH")])])
+    """PYTHONPATH under which a child process finds what this one finds."""
+    return os.pathsep.join(filter(None, sys.path))

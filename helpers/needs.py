@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from . import devices
 from .drivers import version
-from .language import ENGLISH, spelled
 
 PINS = Path(__file__).resolve().parent.parent / "tools/locks"  # not there on Colab, which has the package alone
 
@@ -49,13 +48,12 @@ def remedy(extra: str) -> str:
     return f'{pip} -c "{pins}" "matmul-ladder[{extra}]"' if pins.exists() else f'{pip} "matmul-ladder[{extra}]"'
 
 
-def remedy_for(problem: str, *packages: str) -> tuple[str, dict]:
+def remedy_for(problem: str, *packages: str) -> str:
     """The pip command that adds those packages; where the first is there, the problem, and the one that mends them."""
     if not version(packages[0]):
-        return "{command}", {"command": f"pip install {' '.join(packages)}"}
+        return f"pip install {' '.join(packages)}"
     pins = [f"{package}=={version(package)}" if version(package) else package for package in packages]
-    command = f"pip install --force-reinstall {' '.join(pins)}"
-    return "{problem}. To mend it: {command}", {"problem": problem.rstrip("."), "command": command}
+    return f"{problem.rstrip('.')}. To mend it: pip install --force-reinstall {' '.join(pins)}"
 
 
 def lack(what: str) -> str | None:
@@ -79,8 +77,7 @@ def loading(*packages: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # a broken one may raise anything
-        why = spelled(ENGLISH, *remedy_for(str(error), *packages))
-        raise Missing(f"{packages[0]} cannot be loaded: {why}") from None
+        raise Missing(f"{packages[0]} cannot be loaded: {remedy_for(str(error), *packages)}") from None
 
 
 def line_of(error: BaseException) -> str | None:

@@ -12,7 +12,6 @@ from test_devices import python
 
 from helpers import devices, drivers, needs
 from helpers.child import child_environment
-from helpers.language import ENGLISH, spelled
 
 doctor = importlib.import_module("helpers.doctor")  # `helpers.doctor` is the function
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the loader reads no folder of ours")
@@ -163,10 +162,6 @@ def test_a_package_that_is_broken_costs_its_own_dialect_only(broken, works, fail
 # ----------------------------------------------------------------------------------------- the doctor
 
 
-def why(row):
-    return spelled(ENGLISH, *row.why) if isinstance(row.why, tuple) else row.why
-
-
 def test_doctor_says_what_is_used_and_why():
     rows = doctor.diagnosis()
     assert doctor.missing(rows) == []
@@ -191,9 +186,9 @@ def test_the_doctor_says_what_mends_or_adds_a_package(have, command, monkeypatch
     for module in (doctor, needs):
         monkeypatch.setattr(module, "version", lambda package: have)
     row = doctor.package("SIGBUS.", "CUDA", "numba")
-    assert (row.found, row.used, why(row)) == (have or "missing", False, command)
+    assert (row.found, row.used, row.why) == (have or "missing", False, command)
     assert doctor.missing([row]) == ["CUDA"]
-    assert spelled(ENGLISH, *doctor.verdict([row])).startswith("Not ready. Missing: CUDA.")
+    assert doctor.verdict([row]).startswith("Not ready. Missing: CUDA.")
 
 
 def test_the_doctor_has_a_row_for_a_driver_that_was_left_out(monkeypatch):
@@ -203,9 +198,9 @@ def test_the_doctor_has_a_row_for_a_driver_that_was_left_out(monkeypatch):
     for name, value in {"opencl_device": none, "opencl_devices": tuple}.items():
         monkeypatch.setattr(devices, name, value)
     monkeypatch.setattr(drivers, "FAULTS", {"libfake.so": ("/etc/fake.icd", "it crashed")})
-    _, driver, device = doctor.opencl()
-    assert driver.found == "libfake.so" and why(driver).startswith("left out: it crashed. Update or remove")
-    assert why(driver).endswith("delete /etc/fake.icd") and doctor.missing([driver, device]) == [doctor.OPENCL]
+    device, _, driver = doctor.opencl()
+    assert driver.found == "libfake.so" and driver.why.startswith("left out: it crashed. Update or remove")
+    assert driver.why.endswith("delete /etc/fake.icd") and doctor.missing([driver, device]) == [doctor.OPENCL]
 
 
 @pytest.mark.parametrize("have, used", [("1", True), (None, False)])
@@ -213,7 +208,7 @@ def test_what_some_pages_need_has_a_row_with_its_remedy(have, used, monkeypatch)
     monkeypatch.setattr(needs, "find_spec", lambda module: have)
     *_, engines, blocks = doctor.of_some_pages()
     for row, extra in ((engines, "many"), (blocks, "blocks")):
-        assert row.used == used and (needs.remedy(extra) in why(row)) != used
+        assert row.used == used and (needs.remedy(extra) in row.why) != used
 
 
 def test_oclgrind_that_is_broken_is_as_if_it_were_missing(monkeypatch):

@@ -8,7 +8,6 @@ which comes back to the host. Where K is cut, the host adds up. The rest is `sum
 import functools
 import math
 import os
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import product
@@ -124,11 +123,7 @@ class Streamed(Contestant):
 
 
 class StreamedWork(Work):
-    """A, B and C on the host, and the plan. After a launch: what was copied, and when.
-
-    bytes_up, bytes_down  copied to the device and from it
-    copies, products      when each block that passed by was copied, and multiplied: (begin, end) in seconds
-    """
+    """A, B and C on the host, and the plan; after a launch the bytes that went up to the device and came down."""
 
     def __init__(self, kernel, budget, A, B, fill):
         self.kernel, self.A, self.B = kernel, A, B
@@ -139,14 +134,9 @@ class StreamedWork(Work):
         """C, float32 (M, N)."""
         return self.C.copy()
 
-    @property
-    def came_beside(self) -> int:
-        """How many blocks were copied, for a while at least, while another was multiplied, as the host saw it."""
-        return sum(any(begin < late and early < end for early, late in self.products) for begin, end in self.copies)
-
     def multiply(self):
         """Let the blocks pass: for each piece of K, for each block that stays, all blocks of the other operand."""
-        self.copies, self.products, up, down = [], [], [], []
+        up, down = [], []
         rows, columns, depths = map(pieces, self.plan.size, self.plan.block)
         A_stays = self.plan.stays == "A"
         # The PTX machine runs one kernel at a time.
@@ -166,7 +156,7 @@ class StreamedWork(Work):
         """In one track: copy a block, multiply it with the one that stays, bring a block of C back; then the next."""
         A_stays, passing, work = self.plan.stays == "A", None, None
         for rows, columns in blocks:
-            X, begin = self.B[k, columns] if A_stays else self.A[rows, k], time.perf_counter()
+            X = self.B[k, columns] if A_stays else self.A[rows, k]
             if passing and passing.shape == X.shape:
                 self.kernel.place(X, passing)
             else:
@@ -175,10 +165,7 @@ class StreamedWork(Work):
                 pair = (self.staying, passing) if A_stays else (passing, self.staying)
                 work = self.kernel.upload(*pair, fill=None)
                 del pair
-            copied = time.perf_counter()
-            self.copies.append((begin, copied))
             work.launch()
-            self.products.append((copied, time.perf_counter()))
             part = work.download()
             up.append(X.nbytes)
             down.append(part.nbytes)

@@ -34,7 +34,6 @@ COLAB_SHIPS = {
     "ipykernel": "6.17.1",
     "pygments": "2.21.0",
     "psutil": "5.9.5",
-    "tqdm": "4.67.3",
     "cloudpickle": "3.1.2",
     "platformdirs": "4.11.3",
     "threadpoolctl": "3.6.0",

@@ -25,7 +25,6 @@ from ..launch import dialect as dialect_called
 from ..launch.dialects import dialects as dialects_called
 from ..launch.kernel import Work, contestant
 from ..needs import Missing
-from ..progress import ProgressBar
 
 IDLE_SECONDS = 0.3
 LONG_ENOUGH = 0.5  # seconds of repeats that make a median steady
@@ -137,15 +136,13 @@ def contest(kernels: list, size: int | tuple = 1024, rounds: int = 5) -> list[li
     kernels = list(map(contestant, kernels))
     order, idle, results = list(range(len(kernels))), True, []
     places = {k.device for k in kernels}  # None: the host
-    with ProgressBar("timing in turns") as bar:
-        for _ in range(whole("rounds", rounds)):
-            order.reverse()
-            timed = {}
-            for i in order:
-                bar.update(time.monotonic() - bar.start, f"| {kernels[i]}")
-                timed[i] = measure(kernels[i], size, LONG_ENOUGH / rounds, idle)  # all rounds together: long enough
-                idle = len(places) > 1 or None in places  # on one device, no threads are somebody else's
-            results.append([timed[i] for i in range(len(kernels))])
+    for _ in range(whole("rounds", rounds)):
+        order.reverse()
+        timed = {}
+        for i in order:
+            timed[i] = measure(kernels[i], size, LONG_ENOUGH / rounds, idle)  # all rounds together: long enough
+            idle = len(places) > 1 or None in places  # on one device, no threads are somebody else's
+        results.append([timed[i] for i in range(len(kernels))])
     return results
 
 
@@ -246,13 +243,6 @@ class Tuning:
     seconds: float
     comparison: Comparison | None
 
-    def landscape(self, x: str, y: str) -> dict:
-        """{(value of parameter x, value of y): the best GFLOP/s of all points tried there}."""
-        rates = {}
-        for p, rate in self.tried:
-            rates[p[x], p[y]] = max(rate, rates.get((p[x], p[y]), 0))
-        return rates
-
     def __repr__(self):
         points = f"{len(self.tried)} of {self.legal} points tried in {self.seconds:.0f} s"
         lines = [
@@ -281,17 +271,15 @@ def tune(step: str, dialect: str = "OpenCL", size: int | tuple | None = None, se
     A, B = draw(*size)
     wrong = wrong_for(A, B, k.inputs)
     time.sleep(IDLE_SECONDS)  # NumPy's threads spin for a while
-    with ProgressBar(f"tuning {rung.name}", round(seconds), patience=0) as bar:
 
-        def rate(p):
-            bar.update(time.perf_counter() - start, f"| {ladder.spell(p)}")
-            k = one.build(rung.name, **p)
-            gflops = measure(k, size, LONG_ENOUGH / 5, idle=False).gflops
-            if wrong(k(A, B)).any():
-                raise ValueError(f"{k} is wrong with {ladder.spell(p)}.")
-            return gflops
+    def rate(p):
+        k = one.build(rung.name, **p)
+        gflops = measure(k, size, LONG_ENOUGH / 5, idle=False).gflops
+        if wrong(k(A, B)).any():
+            raise ValueError(f"{k} is wrong with {ladder.spell(p)}.")
+        return gflops
 
-        tried = search(points, rate, start + SEARCHING * seconds)
+    tried = search(points, rate, start + SEARCHING * seconds)
     best, comparison = fastest_of(tried), None
     if best != default:
         comparison = compare(one.build(rung.name, **best), one.build(rung.name, **default), size)

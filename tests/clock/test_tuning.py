@@ -8,7 +8,7 @@ import types
 import pytest
 
 from helpers import devices, ladder, opencl_kernel, tune
-from helpers.clock import Comparison, Timing, Tuning, timing
+from helpers.clock import Comparison, Timing, timing
 from helpers.clock.timing import ROUNDS, search
 from helpers.launch import dialect
 from helpers.launch.dialects import Dialect
@@ -88,13 +88,6 @@ def test_a_point_that_fails_has_no_rate_and_an_interruption_ends_the_search():
 
     tried = search([{"TILE": n} for n in range(8)], rate, time.perf_counter() + 1e9)
     assert [rate for _, rate in tried] == [1.0, 0.0, 3.0] and timing.fastest_of(tried) == tried[2][0]
-
-
-def test_a_landscape_has_the_best_rate_of_all_points_at_a_place():
-    rows = (2, 1, 5.0), (2, 2, 7.0), (2, 3, 6.0), (3, 1, 0.0)
-    tried = [({"a": 1, "b": b, "c": c}, rate) for b, c, rate in rows]
-    found = Tuning("tiled", "OpenCL", (8, 8, 8), {}, tried, 4, 1.0, None)
-    assert found.landscape("b", "a") == {(2, 1): 7.0, (3, 1): 0}
 
 
 def test_a_search_finds_the_winner_and_a_kernel_takes_what_was_found(rounds):

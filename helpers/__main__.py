@@ -4,9 +4,10 @@ import argparse
 import sys
 
 from . import files
-from .devices import DeviceError, version
-from .doctor import diagnosis, missing, shown
+from .devices import DeviceError
+from .drivers import version
 from .errors import KernelError
+from .needs import diagnosis, missing, shown
 
 
 def doctor(options: argparse.Namespace) -> int:

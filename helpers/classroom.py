@@ -8,6 +8,7 @@ import csv
 import io
 import os
 import re
+import unicodedata
 from collections import Counter, defaultdict
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
@@ -15,7 +16,6 @@ from pathlib import Path
 from kernel_judge.report import VERDICT
 
 from . import files
-from .terminal import columns, padded
 
 # {the exercise's page and number: the id of the cell that holds its stub}, a page a line
 EXERCISES = {
@@ -137,6 +137,16 @@ def notebooks_in(folder: Path) -> list[Path]:
         folders[:] = [name for name in folders if not LEFT_OUT.match(name)]
         found += [Path(place, name) for name in names if NOTEBOOK.search(name) and not name.startswith(".")]
     return sorted(path for path in found if os.path.isfile(path) and not path.is_symlink())
+
+
+def columns(text: str) -> int:
+    """How many columns of a screen a text takes: a Chinese sign takes two."""
+    return len(text) + sum(unicodedata.east_asian_width(sign) in "WF" for sign in text)
+
+
+def padded(text: str, width: int) -> str:
+    """The text with blanks behind it, so that it takes `width` columns of a screen."""
+    return text + " " * (width - columns(text))
 
 
 def rows_of(student: str, paths: list[Path], folder: Path) -> list[AnswerRow]:

@@ -22,7 +22,7 @@ from cuda_without_gpu.before_numba import let_numba_load
 
 from . import drivers, files
 from .drivers import python_path as python_path
-from .drivers import version
+from .drivers import version as version
 
 # Ladder parameters are chosen by kind. PoCL loops over the work-items of a group where Intel's CPU
 # compiler packs them into vector lanes, so the two want different shapes.

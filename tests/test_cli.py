@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from helpers import clock, devices
+from helpers import clock, devices, drivers, needs
 from helpers.__main__ import COMMANDS, main
 
 SMALL = ("bench", "--dialect", "opencl", "--size", "16", "--steps", "naive")
@@ -51,7 +51,7 @@ def test_alone_it_greets_with_a_sentence_for_each_command(capsys):
         assert f"{name} {' '.join(do.__doc__.split())}" in greeting and do.__doc__.count(".") == 1, name
     with pytest.raises(SystemExit):
         main(["--version"])
-    assert capsys.readouterr().out == f"matmul-ladder {devices.version('matmul-ladder')}\n"
+    assert capsys.readouterr().out == f"matmul-ladder {drivers.version('matmul-ladder')}\n"
 
 
 def test_a_bad_value_is_refused_before_anything_is_loaded():
@@ -64,12 +64,11 @@ def test_a_bad_value_is_refused_before_anything_is_loaded():
 
 
 def test_doctor_prints_narrow_lines_and_its_status_says_whether_a_machine_is_ready(monkeypatch, capsys):
-    doctor = sys.modules["helpers.doctor"]
     assert not main(["doctor"])
     lines = capsys.readouterr().out.strip().splitlines()
     assert sum(line[0] in "✓·" for line in lines) >= 7 and lines[-2][:8] == "✓ Ready:"
     assert all(line[0] in "✓· " and len(line) <= 110 for line in lines)  # as wide as a page in JupyterLab
-    rows = [doctor.Row("OpenCL device", "none that works", False, "a remedy", "an OpenCL device that works")]
+    rows = [needs.Row("OpenCL device", "none that works", False, "a remedy", "an OpenCL device that works")]
     monkeypatch.setattr("helpers.__main__.diagnosis", lambda: rows)
     assert main(["doctor"]) == 1
     last = " ".join(capsys.readouterr().out.split("· Not ready")[-1].split())

@@ -1,6 +1,5 @@
 """An OpenCL driver or a package that is broken costs itself only, and what mends it is named."""
 
-import importlib
 import os
 import shutil
 import sys
@@ -13,7 +12,6 @@ from test_devices import python
 from helpers import devices, drivers, needs
 from helpers.child import child_environment
 
-doctor = importlib.import_module("helpers.doctor")  # `helpers.doctor` is the function
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the loader reads no folder of ours")
 
 
@@ -163,8 +161,8 @@ def test_a_package_that_is_broken_costs_its_own_dialect_only(broken, works, fail
 
 
 def test_doctor_says_what_is_used_and_why():
-    rows = doctor.diagnosis()
-    assert doctor.missing(rows) == []
+    rows = needs.diagnosis()
+    assert needs.missing(rows) == []
     assert any(row.what.startswith("OpenCL ") and row.used for row in rows)
     assert sum(row.used for row in rows if row.what in ("NVIDIA GPU", "PTX machine")) == 1
 
@@ -183,12 +181,11 @@ def test_doctor_runs_without_numba_and_pyopencl(tmp_path):
     "have, command", [("1", "SIGBUS. To mend it: pip install --force-reinstall numba==1"), (None, "pip install numba")]
 )
 def test_the_doctor_says_what_mends_or_adds_a_package(have, command, monkeypatch):
-    for module in (doctor, needs):
-        monkeypatch.setattr(module, "version", lambda package: have)
-    row = doctor.package("SIGBUS.", "CUDA", "numba")
+    monkeypatch.setattr(needs, "version", lambda package: have)
+    row = needs.package("SIGBUS.", "CUDA", "numba")
     assert (row.found, row.used, row.why) == (have or "missing", False, command)
-    assert doctor.missing([row]) == ["CUDA"]
-    assert doctor.verdict([row]).startswith("Not ready. Missing: CUDA.")
+    assert needs.missing([row]) == ["CUDA"]
+    assert needs.verdict([row]).startswith("Not ready. Missing: CUDA.")
 
 
 def test_the_doctor_has_a_row_for_a_driver_that_was_left_out(monkeypatch):
@@ -198,15 +195,15 @@ def test_the_doctor_has_a_row_for_a_driver_that_was_left_out(monkeypatch):
     for name, value in {"opencl_device": none, "opencl_devices": tuple}.items():
         monkeypatch.setattr(devices, name, value)
     monkeypatch.setattr(drivers, "FAULTS", {"libfake.so": ("/etc/fake.icd", "it crashed")})
-    device, _, driver = doctor.opencl()
+    device, _, driver = needs.opencl()
     assert driver.found == "libfake.so" and driver.why.startswith("left out: it crashed. Update or remove")
-    assert driver.why.endswith("delete /etc/fake.icd") and doctor.missing([driver, device]) == [doctor.OPENCL]
+    assert driver.why.endswith("delete /etc/fake.icd") and needs.missing([driver, device]) == [needs.OPENCL]
 
 
 @pytest.mark.parametrize("have, used", [("1", True), (None, False)])
 def test_what_some_pages_need_has_a_row_with_its_remedy(have, used, monkeypatch):
     monkeypatch.setattr(needs, "find_spec", lambda module: have)
-    *_, engines, blocks = doctor.of_some_pages()
+    *_, engines, blocks = needs.of_some_pages()
     for row, extra in ((engines, "many"), (blocks, "blocks")):
         assert row.used == used and (needs.remedy(extra) in row.why) != used
 
@@ -214,4 +211,4 @@ def test_what_some_pages_need_has_a_row_with_its_remedy(have, used, monkeypatch)
 def test_oclgrind_that_is_broken_is_as_if_it_were_missing(monkeypatch):
     monkeypatch.setattr(drivers, "problem_in_child", lambda *_, **__: "it ends its process by signal 11")
     monkeypatch.setattr(devices, "oclgrind_library", devices.oclgrind_library.__wrapped__)
-    assert devices.oclgrind_library() is None and not doctor.oclgrind().used
+    assert devices.oclgrind_library() is None and not needs.oclgrind().used

@@ -6,8 +6,8 @@ With the versions of today each rule has its test elsewhere.
 import pytest
 
 from helpers import check, cuda_kernel, devices, opencl_kernel
-from helpers.doctor import diagnosis, missing
 from helpers.instruments import predict
+from helpers.needs import diagnosis, missing
 
 pytestmark = pytest.mark.bulk
 

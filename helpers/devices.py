@@ -289,14 +289,6 @@ def numpy_blas() -> str:
     return "another library"
 
 
-def usable_cores() -> int:
-    """How many cores this process may use; two threads of one core count once."""
-    import psutil
-
-    threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(threads, psutil.cpu_count(logical=False) or threads)
-
-
 def load_warp() -> types.ModuleType:
     """Warp, loaded without what its library prints where there is no GPU. Raises ImportError where it is missing."""
     import warp

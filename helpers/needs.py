@@ -146,9 +146,8 @@ def opencl() -> Iterator[Row]:
     for device in found:
         why = devices.problem_of(device) or "a small kernel ran and was right"
         yield Row(f"OpenCL {device.kind}", f"{device.name} ({device.handle.platform.name})", device == chosen, why)
-    for library, (source, fault) in drivers.FAULTS.items():
-        why = f"left out: {fault}. Update or remove that driver, or delete {source}"
-        yield Row("OpenCL driver", library, False, why)
+    for library, fault in drivers.FAULTS.items():
+        yield Row("OpenCL driver", library, False, f"left out: {fault}. Update or remove that driver")
     if devices.compiling() and (native := devices.spirv_device()):
         yield Row("CUDA, natively", native.name, True, "OpenCL runs it; what it cannot runs on the PTX machine")
 

@@ -11,7 +11,6 @@ from .charts import roofline as roofline
 from .charts import scoreboard_chart as scoreboard_chart
 from .drawing import Picture as Picture
 from .films import Film as Film
-from .films import Films as Films
 from .films import film as film
 from .indices import picture_banks as picture_banks
 from .indices import picture_fragments as picture_fragments

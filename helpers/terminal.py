@@ -1,8 +1,10 @@
-"""Where one reads, on a terminal, in a file or a notebook: signs such as ✓, and columns of Chinese."""
+"""Where one reads, on a terminal, in a file or a notebook: signs such as ✓, columns of Chinese, a bar for who waits."""
 
 import contextlib
 import sys
+import time
 import unicodedata
+from contextlib import AbstractContextManager
 
 
 def print_in_utf8() -> None:
@@ -25,3 +27,28 @@ def padded(text: str, width: int) -> str:
 def in_a_notebook() -> bool:
     """Whether this process is a Jupyter kernel."""
     return "IPython" in sys.modules and hasattr(sys.modules["IPython"].get_ipython(), "kernel")
+
+
+class ProgressBar(AbstractContextManager):
+    """A bar of tqdm's while something takes long, in a notebook or on a terminal. It is gone when the work is done.
+
+    `total`: seconds at most, or None where nobody knows. `patience`: seconds before the bar is shown.
+    """
+
+    def __init__(self, what: str, total: float | None = None, patience: float = 2):
+        from tqdm.auto import tqdm
+
+        self.what, self.start = what, time.monotonic()
+        form = "{desc} {bar}" if total else "{desc}"
+        self.bar = tqdm(total=total, leave=False, delay=patience, disable=None, bar_format=form, mininterval=0)
+
+    def update(self, note: str) -> None:
+        """Show how many seconds are over, and what is done now."""
+        done, total = time.monotonic() - self.start, self.bar.total
+        of_at_most = f" of at most {total:.0f} s" if total else ""
+        self.bar.set_description_str(f"{self.what}: {done:.0f} s{of_at_most} | {note}", refresh=False)
+        self.bar.update(min(done, total or done) - self.bar.n)
+
+    def __exit__(self, *_):
+        self.bar.n = self.bar.total or 0  # of what is not done tqdm would leave the widget
+        self.bar.close()

@@ -19,7 +19,7 @@ from ..launch import Contestant, HostKernel, draw
 from ..launch.dialects import dialects as dialects_called
 from ..launch.kernel import Work, contestant
 from ..needs import Missing
-from ..progress import ProgressBar
+from ..terminal import ProgressBar
 
 IDLE_SECONDS = 0.3
 LONG_ENOUGH = 0.5  # seconds of repeats that make a median steady
@@ -140,7 +140,7 @@ def contest(kernels: list, size: int | tuple = 1024, rounds: int = 5) -> list[li
             order.reverse()
             timed = {}
             for i in order:
-                bar.update(time.monotonic() - bar.start, f"| {kernels[i]}")
+                bar.update(str(kernels[i]))
                 timed[i] = measure(kernels[i], size, LONG_ENOUGH / rounds, idle)  # all rounds together: long enough
                 idle = len(places) > 1 or None in places  # on one device, no threads are somebody else's
             results.append([timed[i] for i in range(len(kernels))])

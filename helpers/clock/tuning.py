@@ -15,7 +15,7 @@ from .. import ladder
 from ..arguments import sizes
 from ..launch import dialect as dialect_called
 from ..launch import draw
-from ..progress import ProgressBar
+from ..terminal import ProgressBar
 from . import timing
 from .timing import Comparison, compare, measure, usual_size
 
@@ -79,7 +79,7 @@ def tune(step: str, dialect: str = "OpenCL", size: int | tuple | None = None, se
     with ProgressBar(f"tuning {rung.name}", round(seconds), patience=0) as bar:
 
         def rate(p):
-            bar.update(time.perf_counter() - start, f"| {ladder.spell(p)}")
+            bar.update(ladder.spell(p))
             k = one.build(rung.name, **p)
             gflops = measure(k, size, timing.LONG_ENOUGH / 5, idle=False).gflops
             if wrong(k(A, B)).any():

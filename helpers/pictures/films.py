@@ -1,4 +1,4 @@
-"""A film of what a kernel reads, step by step, from a traced run: a strip in print, a slider on a screen."""
+"""A film of what a kernel reads, or what comes to a rank, step by step: a strip in print, a slider on a screen."""
 
 import re
 from collections import Counter
@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure, FigureBase
 
 from ptx_machine.touches import turns
+from summa import Run
 
 from ..instruments import cells, trace
 from ..launch import Kernel
@@ -143,6 +144,20 @@ class Film:
 
     def __repr__(self):
         return self.text
+
+
+def film_panels(run: Run, rank: int = 0) -> Film:
+    """Show the panels of A and of B that come to that rank, step by step, from its report. Returns a `Film`."""
+    (p, q), (M, N, K) = run.grid, run.size
+    report = run.reports[rank]
+    i, j = report["place"]
+    rows, columns = range(M * i // p, M * (i + 1) // p), range(N * j // q, N * (j + 1) // q)
+    frames = []
+    for k0, k1, _, _ in report["panels"]:
+        frames.append(Counter(("A", (row, k)) for row in rows for k in range(k0, k1)))
+        frames[-1].update(("B", (k, column)) for k in range(k0, k1) for column in columns)
+    stored = {(row, column) for row in rows for column in columns}
+    return Film(("SUMMA, rank {rank}", {"rank": rank}), (M, N, K), frames, stored)
 
 
 def counted(number: int, what: str) -> str:

@@ -1,7 +1,4 @@
-"""What does a notebook show in place of a traceback? One line, where a cell was stopped or lacks what is not installed.
-
-Of a cell that lacks something it also shows what the course has stored of that cell.
-"""
+"""What does a notebook show in place of a traceback? One line, where a cell was stopped or lacks what to install."""
 
 import functools
 import json
@@ -24,37 +21,32 @@ def prepare(shell: object) -> None:
         show_verdict(report)
 
     shell.display_formatter.ipython_display_formatter.for_type_by_name("kernel_judge.report", "Report", draw)
-    answer_in_one_line(shell, Stored(shell))
+    Answers(shell)
 
 
-def answer_in_one_line(shell: object, stored: "Stored") -> None:
-    """Let the shell say in one line that a cell was stopped, and leave it to `stored` what lacks something."""
-    usual = shell.showtraceback  # of all errors, since `set_custom_exc` misses a stop between two statements of a cell
+class Answers:
+    """Answers a stop, and what is not installed, in one line. `shell`: IPython's, which runs the notebook.
 
-    def show(raised=None, *how, **more):  # `raised`: as sys.exc_info() has it
-        error = (raised or sys.exc_info())[1]
-        if isinstance(error, KeyboardInterrupt):  # the cell ends with an error all the same, so that "Run All" ends
-            print("Stopped. Nothing is broken: run the cell again.", file=sys.stderr)
-        elif not stored.answers(error):
-            usual(raised, *how, **more)
-
-    shell.showtraceback = show
-
-
-class Stored:
-    """Answers such errors in a notebook, so that the page goes on. `shell`: IPython's, which runs the notebook.
-
-    A cell that the course has stored as it was run shows its stored outputs, and ends well. What it would have assigned
-    is not there afterwards, and so a cell that uses that is shown in the same way. A cell of the reader's own, and any
-    cell where the course's pages are not on the disk, has the line alone, and ends in its error.
+    A cell that lacks something, and that the course has stored as it was run, shows its stored outputs, and ends well.
+    What it would have assigned is not there afterwards, and so a cell that uses that is shown in the same way. A cell
+    of the reader's own has the line alone, and ends in its error.
     """
 
     def __init__(self, shell):
-        self.shell, self.lacks, self.shown = shell, {}, False
+        self.shell, self.usual, self.lacks, self.shown = shell, shell.showtraceback, {}, False
+        shell.showtraceback = self.show  # of all errors: `set_custom_exc` misses a stop between two statements
         shell.events.register("post_run_cell", self.go_on)
 
+    def show(self, raised=None, *how, **more):
+        """In place of IPython's traceback. `raised`: as sys.exc_info() has it."""
+        error = (raised or sys.exc_info())[1]
+        if isinstance(error, KeyboardInterrupt):  # the cell ends with an error all the same, so that "Run All" ends
+            print("Stopped. Nothing is broken: run the cell again.", file=sys.stderr)
+        elif not self.answers(error):
+            self.usual(raised, *how, **more)
+
     def answers(self, error: BaseException) -> bool:
-        """Whether the error was answered: it comes of something that is not installed, or that is not there since."""
+        """Whether it comes of something that is not installed, or that is not there since; then that is said."""
         text = self.lacks.get(error.name) if type(error) is NameError else needs.line_of(error)
         if not text:
             return False

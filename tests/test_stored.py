@@ -37,7 +37,7 @@ def shell(tmp_path, monkeypatch):
     shell = InteractiveShell(display_pub_class=CapturingDisplayPublisher)
     shell.usual = []
     shell.showtraceback = lambda *how, **more: shell.usual.append(how)
-    notebook.answer_in_one_line(shell, notebook.Stored(shell))
+    notebook.Answers(shell)
     yield shell
     notebook.stored_pages.cache_clear()
 

@@ -20,13 +20,11 @@ def amd_report(
 ) -> old_roc.AMDReport:
     """Compile a Python kernel for an AMD GPU, with no GPU and no ROCm, and read what came out. Returns `AMDReport`.
 
-    k      a kernel of (A, B, C), float32: what `cuda_kernel` built, or the name of a step, which then has a GPU's
-           parameters; a function under @cuda.jit or @roc.jit
-    gpu    "MI300X" or "RX 7900 XTX"
-    block  work-items a group, (x, y), for a function; (16, 16) if it is left out
+    `k`: what `cuda_kernel` built, the name of a step, or a function of (A, B, C), float32, under @cuda.jit or @roc.jit.
+    `gpu`: "MI300X" or "RX 7900 XTX". `block`: work-items a group, (x, y), for a function; (16, 16) if left out.
 
-    The kernel is compiled, never run. Raises ValueError for another GPU, KernelError for a kernel that is not written
-    in Python, and for what `old_roc.compile_for_amd` refuses.
+    Raises ValueError for another GPU, KernelError for a kernel that is not written in Python, and for what
+    `old_roc.compile_for_amd` refuses.
     """
     gpu = named(gpu, old_roc.GPUS, "AMD GPU")
     if isinstance(k, str):

@@ -9,9 +9,8 @@ from kernel_judge import Finding, Report
 from ..instruments import trace
 from ..language import said
 from ..launch import Kernel, cuda_kernel
-from .loads import more_than_its_rung
 from .parts import with_part
-from .rules import judged
+from .rules import judged, more_than_its_rung
 
 TILES = 3  # of K: the first is asked for before the loop, so two are left to ask for early
 ASK = "fetch(A, B, row0, col0, k0, thread, a_new, b_new)\n"

@@ -4,9 +4,8 @@ from kernel_judge import Finding, Report
 
 from ..instruments import bank_conflicts, cells, trace
 from ..launch import Kernel, cuda_kernel
-from .loads import more_than_its_rung
 from .parts import with_part
-from .rules import judged
+from .rules import judged, more_than_its_rung
 
 NARROW = "a warp asks {loads} times for numbers of {name}, where {least} wide loads do"
 

@@ -6,11 +6,9 @@ from .charts import ladder_chart as ladder_chart
 from .charts import picture_landscape as picture_landscape
 from .charts import picture_units as picture_units
 from .charts import roofline as roofline
-from .charts import scoreboard_chart as scoreboard_chart
 from .drawing import Picture as Picture
 from .films import Film as Film
 from .films import film as film
-from .films import film_panels as film_panels
 from .indices import picture_fragments as picture_fragments
 from .indices import picture_program as picture_program
 from .indices import picture_rungs as picture_rungs

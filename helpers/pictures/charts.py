@@ -58,14 +58,14 @@ def spell_rate(gflops: float) -> str:
 
 @look
 def ladder_chart(timings: Sequence[Timing], predictions: Sequence[Prediction] = ()) -> Picture:
-    """The chart that grows through the course: GFLOP/s of NumPy and of each rung, on a log scale.
+    """The chart that grows through the course: GFLOP/s of each rung, and in grey of libraries, on a log scale.
 
     `predictions`: of the model, with hollow bars and their limits, below what was timed; `timings` may then be empty.
     """
-    colours = OURS | {"Python": PEER}
     rows, bars, lines = [], [], []
     for t in timings:
-        rows.append((plain_name(t), [(t.gflops, colours[t.dialect])], spell_rate(t.gflops)))
+        colour = OURS[t.dialect] if t.step in ladder.STEPS else PEER
+        rows.append((plain_name(t), [(t.gflops, colour)], spell_rate(t.gflops)))
         bars.append(f"{t.label} {spell_rate(t.gflops)} GFLOP/s")
     if timings:
         devices = ", ".join(dict.fromkeys(t.device for t in timings if t.dialect != "Python"))
@@ -88,35 +88,6 @@ def ladder_chart(timings: Sequence[Timing], predictions: Sequence[Prediction] = 
     ax.set_axisbelow(True)
     ax.set_xlabel(label("GFLOP/s, logarithmic: from one gridline to the next is ten times"))
     return Picture(figure, label("Bar chart: {bars}.", bars=listed(bars)))
-
-
-def when(recorded: str) -> str:
-    """Of which day a measurement is, "" for now."""
-    return label("recorded on {date}", date=recorded) if recorded else label("measured now")
-
-
-@look
-def scoreboard_chart(board: Scoreboard, recorded: str = "") -> Picture:
-    """A contest at one size, fastest first: the ladder in purple, libraries in grey, with shares of the device's peak.
-
-    `recorded`: the day of a record; "" for what was measured now.
-    """
-    rows = []
-    for i in sorted(range(len(board.timings)), key=lambda i: board.timings[i].seconds):
-        t, share, j = board.timings[i], board.of_peak(i), board.library(i)
-        ours, words = t.step in ladder.STEPS, spell_rate(t.gflops)
-        if share:
-            words = label("{rate}, {share} of peak", rate=words, share=f"{share:.0%}")
-        if ours and j is not None:
-            library = f"{board.times(i, j)[0]:.2f} x {plain_name(board.timings[j]).partition(' (')[0]}"
-            words = label("{words}, {library}", words=words, library=library)
-        rows.append((plain_name(t), [(t.gflops, OURS[t.dialect] if ours else PEER)], words))
-    size = f"{board.M} x {board.N} x {board.K}"
-    title = label("{size} on {device}, {source}", size=size, device=board.device, source=when(recorded))
-    figure, ax = bar_chart(rows, title)
-    ax.set(xlim=(0, 1.4 * max(t.gflops for t in board.timings)), xlabel="GFLOP/s")  # room for the words
-    bars = listed(f"{name} {words}" for name, _, words in rows)
-    return Picture(figure, label("{title}, in GFLOP/s: {bars}.", title=title, bars=bars))
 
 
 @look
@@ -188,7 +159,9 @@ def growth_chart(boards: list[Scoreboard], recorded: str = "") -> Picture:
     for b in boards:
         for t in b.timings:
             rates.setdefault(plain_name(t), []).append((b.M, t.gflops))
-    values = {"device": boards[0].device, "source": when(recorded)}
+    values = {"device": boards[0].device, "source": label("measured now")}
+    if recorded:
+        values["source"] = label("recorded on {date}", date=recorded)
     figure = Figure(figsize=(8.6, 4.8), layout="constrained")
     figure.suptitle(label("{device}, {source}", **values), x=0.02, ha="left")
     ax = figure.add_subplot()
@@ -208,13 +181,7 @@ def growth_chart(boards: list[Scoreboard], recorded: str = "") -> Picture:
 
 @look
 def picture_landscape(rates: dict, x: str, y: str) -> Picture:
-    """Rates over two parameters, as a map. `rates`: {(value of x, value of y): GFLOP/s, or None where nothing ran}.
-
-    Raises ValueError where nothing ran at all.
-    """
-    known = [rate for rate in rates.values() if rate]
-    if not known:
-        raise ValueError("a landscape needs a rate at one place at least; nothing ran.")
+    """Rates over two parameters, as a map. `rates`: {(value of x, value of y): GFLOP/s, or None where nothing ran}."""
     across, down = (sorted({pair[i] for pair in rates}) for i in (0, 1))
     best = max(rates, key=lambda pair: rates[pair] or 0)
     labels = {(0, column): str(value) for column, value in enumerate(across, 1)}
@@ -230,7 +197,8 @@ def picture_landscape(rates: dict, x: str, y: str) -> Picture:
     panel(ax, len(down) + 1, len(across) + 1, colours, title, labels=labels)
     outline(ax, down.index(best[1]) + 1, across.index(best[0]) + 1)
     text = "GFLOP/s over {x} and {y}: the best, {best}, at {x} = {i} and {y} = {j}; the lowest of {count}, {lowest}."
-    values = {"x": x, "y": y, "best": f"{rates[best]:.0f}", "i": best[0], "j": best[1], "lowest": f"{min(known):.0f}"}
+    lowest = min(filter(None, rates.values()))
+    values = {"x": x, "y": y, "best": f"{rates[best]:.0f}", "i": best[0], "j": best[1], "lowest": f"{lowest:.0f}"}
     return Picture(figure, label(text, count=len(rates), **values))
 
 

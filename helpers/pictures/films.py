@@ -1,4 +1,4 @@
-"""A film of what a kernel reads, or what comes to a rank, step by step: a strip in print, a slider on a screen."""
+"""A film of what a kernel reads, step by step, from a traced run: a strip in print, a slider on a screen."""
 
 import re
 from collections import Counter
@@ -10,7 +10,6 @@ import numpy as np
 from matplotlib.figure import Figure, FigureBase
 
 from ptx_machine.touches import turns
-from summa import Run
 
 from ..instruments import cells, trace
 from ..launch import Kernel
@@ -18,7 +17,6 @@ from .colours import A_COLOUR, B_COLOUR, C_COLOUR, INK
 from .drawing import Picture, draw_product, label, look, tint
 
 FRAME = 4.2  # inches, the width of the slider's picture
-FRAMES = 24  # of a longer film the slider shows so many, evenly spaced
 PRINTED = 3  # frames of the strip
 FULL = 4  # reads that have the full colour, at least, so that the films of two kernels can be compared
 # Scripts in the attributes of elements run wherever a notebook is trusted, those in <script> do not. Without its
@@ -55,22 +53,22 @@ def film(k: Kernel, M: int, N: int, K: int, memory: str = "global") -> "Film":
         frames.append(Counter((array, divmod(index, run.shapes[array][1])) for array, index in places))
     (rows, depth), (_, columns) = (run.shapes[name] for name in names)
     stored = set(cells(run.where(array="C", block=(0, 0, 0), writes=True), N))
-    return Film(("{kernel}, block (0, 0)", {"kernel": k.step}), (rows, columns, depth), frames, stored, names)
+    return Film(k.step, (rows, columns, depth), frames, stored, names)
 
 
 class Film:
     """Frames, each a Counter of reads by (array, cell), and the cells of C that are stored in the end.
 
-    `title`: the key and the values of a sentence, see `language.spelled`. `size`: (M, N, K). `names`: of what is drawn
-    as A and as B.
+    `kernel`: its step. `size`: (M, N, K). `names`: of what is drawn as A and as B.
     """
 
-    def __init__(self, title: tuple, size: tuple, frames: list, stored: set, names: tuple = ("A", "B")):
+    def __init__(self, kernel: str, size: tuple, frames: list, stored: set, names: tuple):
         self.size, self.stored, self.names = size, stored, names
         self.frames = list(zip(accumulate(frames), frames, strict=True))  # so far, and now
         total = self.frames[-1][0]
         most = max(total.values())
         self.full = max(most, FULL)
+        title = label("{kernel}, block (0, 0)", kernel=kernel)
         self.legend = label("{title}; n ×: how often an element was read so far, at most", title=title)
         values = {"title": title, "size": " x ".join(map(str, size)), "stored": len(stored)}
         values |= {"steps": counted(len(frames), "step"), "times": counted(most, "time")}
@@ -131,8 +129,7 @@ class Film:
 
         Where a page's scripts do not run, all frames are seen side by side, without a slider.
         """
-        numbers = np.linspace(0, len(self.frames) - 1, min(len(self.frames), FRAMES)).round().astype(int)
-        frames = [self.frame(number) for number in numbers.tolist()]
+        frames = [self.frame(number) for number in range(len(self.frames))]
         images = ">\n".join(
             IMAGE.format(webp=one.encoded("webp"), text=escape(one.text), width=0.6 * one.width) for one in frames
         )
@@ -144,20 +141,6 @@ class Film:
 
     def __repr__(self):
         return self.text
-
-
-def film_panels(run: Run, rank: int = 0) -> Film:
-    """Show the panels of A and of B that come to that rank, step by step, from its report. Returns a `Film`."""
-    (p, q), (M, N, K) = run.grid, run.size
-    report = run.reports[rank]
-    i, j = report["place"]
-    rows, columns = range(M * i // p, M * (i + 1) // p), range(N * j // q, N * (j + 1) // q)
-    frames = []
-    for k0, k1, _, _ in report["panels"]:
-        frames.append(Counter(("A", (row, k)) for row in rows for k in range(k0, k1)))
-        frames[-1].update(("B", (k, column)) for k in range(k0, k1) for column in columns)
-    stored = {(row, column) for row in rows for column in columns}
-    return Film(("SUMMA, rank {rank}", {"rank": rank}), (M, N, K), frames, stored)
 
 
 def counted(number: int, what: str) -> str:

@@ -7,7 +7,6 @@ from matplotlib.patches import Rectangle
 
 from ptx_machine import WARP
 
-from ..arguments import whole
 from ..ladder import ceil_div
 from ..language import wrapped
 from .colours import A_COLOUR, B_COLOUR, INK, MATRICES
@@ -60,11 +59,8 @@ def picture_program(
     """One program of a block language: its tile of C, and the tiles of A and B that it multiplies in that round.
 
     What of a tile lies outside its matrix is masked: it bears a 0 in A and B, and a – in C.
-    Raises ValueError for a program or a round that there is none of.
     """
     down, across, rounds = ceil_div(M, BM), ceil_div(N, BN), ceil_div(K, BK)
-    for name, value, most in (("x", x, across - 1), ("y", y, down - 1), ("round", round, rounds - 1)):
-        whole(name, value, 0, most)
     tiles = {  # rows and columns of the matrix, and of its tile; the tile's place
         "A": (M, K, BM, BK, y, round),
         "B": (K, N, BK, BN, round, x),
@@ -103,9 +99,8 @@ def fragment(name: str, lane: int) -> list[tuple[int, int]]:
 def picture_fragments(lane: int = 5) -> Picture:
     """The product of 16 x 8 by 8 x 8 TF32 numbers that a warp's 32 lanes do together.
 
-    Each cell bears the lane that holds it; those of `lane` are coloured. Raises ValueError for what is no lane.
+    Each cell bears the lane that holds it; those of `lane` are coloured.
     """
-    whole("lane", lane, 0, WARP - 1)
     colours, labels, numbers = [], [], []
     for name, ink in MATRICES.items():
         lanes = {cell: one for one in range(WARP) for cell in fragment(name, one)}

@@ -191,7 +191,7 @@ def picture_landscape(rates: dict, x: str, y: str) -> Picture:
         cell = down.index(place[1]) + 1, across.index(place[0]) + 1
         labels[cell] = f"{rate:.0f}" if rate else "–"
         colours[cell] = tint(OURS["CUDA"], 0.7 * (rate or 0) / rates[best])
-    figure = Figure(figsize=(0.7 * len(across) + 1.5, 0.7 * len(down) + 1.5))
+    figure = Figure(figsize=(0.5 * len(across) + 3.4, 0.6 * len(down) + 1.2))
     ax = figure.add_axes((0.03, 0.03, 0.94, 0.8))
     title = label("GFLOP/s; across: {x}, down: {y}; the best is framed", x=x, y=y)
     panel(ax, len(down) + 1, len(across) + 1, colours, title, labels=labels)

@@ -157,10 +157,11 @@ def tiles_of(k, thread, at=(0, 0, 0)):
     for axis in (0, 1):
         whole(f"thread's {'xy'[axis]}", thread[axis], 0, k.block[axis] - 1)
     number = thread[1] * k.block[0] + thread[0]
-    mine, stored = run.where(block=(x, y, 0)), {}
-    for name in TILES:
-        by_cell = stores_of(mine, name, run.shapes)
-        stored[name] = {cell: stores[(tile + 1) * len(stores) // tiles - 1] for cell, stores in by_cell.items()}
+    mine = run.where(block=(x, y, 0))
+    stored = {
+        name: {cell: stores[(tile + 1) * len(stores) // tiles - 1] for cell, stores in by.items()}
+        for name, by in stores_of(mine, run.shapes).items()
+    }
     stored["C"] = {(row - y * rows, col - x * columns): store for (row, col), store in stored["C"].items()}
     reads = mine[(mine["thread"] == number) & ~mine["writes"]]
     read = {name: Counter(cells(reads[reads["array"] == name], run.shapes[name][-1])) for name in ("As", "Bs")}
@@ -172,18 +173,22 @@ def tiles_of(k, thread, at=(0, 0, 0)):
     return {name: {cell: n // tiles for cell, n in by.items()} for name, by in read.items()}, stored, own
 
 
-def stores_of(accesses, name, shapes):
-    """{cell of the array: [who stores there, and the (matrix, row, column) of the number, or None]}.
+def stores_of(accesses, shapes):
+    """{array: {cell: [who stores there, and what: a number's (matrix, row, column), or None]}}.
 
-    A thread is taken to store in As the numbers of A in the order in which it has loaded them, and in Bs those of B.
+    It is the first that the thread has loaded and not stored yet, of the array's own matrix if there is one.
     """
-    numbers, stores = defaultdict(list), defaultdict(list)
-    for one in accesses[np.isin(accesses["array"], (name, name[0]))]:
-        thread, place = one["thread"].item(), divmod(one["index"].item(), shapes[str(one["array"])][-1])
-        if not one["writes"] and one["array"] == name[0]:
-            numbers[thread].append((name[0], *place))
-        elif one["writes"]:
-            stores[place].append((thread, numbers[thread].pop(0) if numbers[thread] else None))
+    stores, loaded = {name: defaultdict(list) for name in shapes}, defaultdict(list)
+    for one in accesses:
+        thread, array = one["thread"].item(), str(one["array"])
+        place = divmod(one["index"].item(), shapes[array][-1])
+        if one["writes"]:
+            fitting = [number for number in loaded[thread] if number[0] == array[0]] or loaded[thread]
+            stores[array][place].append((thread, fitting[0] if fitting else None))
+            if fitting:
+                loaded[thread].remove(fitting[0])
+        elif one["memory"] == "global":
+            loaded[thread].append((array, *place))
     return stores
 
 

@@ -37,8 +37,8 @@ def judge_wishes(wishes: dict[str, bool | None]) -> Report:
 
     `wishes`: {what is wished: whether it is met, or None where there is no answer yet}.
     """
-    kinds = {False: "not met", None: "not yet"}
-    unmet = [Finding(kinds[met], "{wish}", values={"wish": wish}) for wish, met in wishes.items() if not met]
+    unmet = [Finding("not met", "{wish}", values={"wish": wish}) for wish, met in wishes.items() if SIGNS[met] == "✗"]
+    unmet += [Finding("not yet", "{wish}", values={"wish": wish}) for wish, met in wishes.items() if met is None]
     return Wishes("wishes", tuple(unmet), wishes=wishes)
 
 

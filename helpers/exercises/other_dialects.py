@@ -1,18 +1,15 @@
-"""Page 14: a kernel as an AMD GPU's code, and its words in five dialects."""
+"""Page 14: a kernel as an AMD GPU's code."""
 
 import inspect
 from collections.abc import Callable
 
-from IPython.display import Markdown
-
 import old_roc
 from cuda_without_gpu import by_llvm, to_ptx
 from old_roc.roc import RocKernel
-from old_roc.vocabulary import vocabulary as table
 
 from .. import ladder
 from ..arguments import named
-from ..launch import DIALECTS, Kernel, KernelError, cuda_kernel, dialect, numba_internals, on_ptx
+from ..launch import Kernel, KernelError, cuda_kernel, numba_internals, on_ptx
 
 
 def amd_report(
@@ -41,11 +38,3 @@ def amd_report(
         return old_roc.compile_for_amd(text, gpu, block, title)
     except ValueError as error:
         raise KernelError(str(error)) from None
-
-
-def vocabulary(kernel: RocKernel) -> Markdown:
-    """A table of the lines that say the same in five dialects: of a tiled kernel under @roc.jit, and of `tiled`.
-
-    Raises ValueError when a word is not in its kernel.
-    """
-    return Markdown(table(kernel.source, *(one.source_of("tiled") for one in map(dialect, DIALECTS))))

@@ -9,8 +9,7 @@ from kernel_judge import Finding, Report
 from ..instruments import trace
 from ..language import said
 from ..launch import Kernel, cuda_kernel
-from .parts import with_part
-from .rules import judged, more_than_its_rung
+from .rules import judged, more_than_its_rung, with_part
 
 TILES = 3  # of K: the first is asked for before the loop, so two are left to ask for early
 ASK = "fetch(A, B, row0, col0, k0, thread, a_new, b_new)\n"

@@ -4,8 +4,7 @@ from kernel_judge import Finding, Report
 
 from ..instruments import bank_conflicts, cells, trace
 from ..launch import Kernel, cuda_kernel
-from .parts import with_part
-from .rules import judged, more_than_its_rung
+from .rules import judged, more_than_its_rung, with_part
 
 NARROW = "a warp asks {loads} times for numbers of {name}, where {least} wide loads do"
 

@@ -39,8 +39,8 @@ class ProgressBar(AbstractContextManager):
         from tqdm.auto import tqdm
 
         self.what, self.start = what, time.monotonic()
-        form = "{desc} {bar}" if total else "{desc}"
-        self.bar = tqdm(total=total, leave=False, delay=patience, disable=None, bar_format=form, mininterval=0)
+        when = dict(delay=patience, mininterval=0, miniters=0, disable=None)  # None: where there is neither, nowhere
+        self.bar = tqdm(total=total, leave=False, bar_format="{desc} {bar}" if total else "{desc}", **when)
 
     def update(self, note: str) -> None:
         """Show how many seconds are over, and what is done now."""

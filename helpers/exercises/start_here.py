@@ -20,6 +20,7 @@ BLOCKS = -(-SIZE // BLOCK)
 EXAMPLE, NAMES = (np.zeros(1, np.float32),) * 3, {4: "a", 11: "b", 18: "out"}  # Numba passes 7 numbers for an array
 LAUNCHED = Launched({name: (name, (SIZE,), FLOAT) for name in NAMES.values()}, (BLOCK, 1), (BLOCKS, 1))
 STEPS = 2_000  # of blocks side by side
+WHOLE = "out[i] is one number, and here a whole array is stored in it. Take element i of a and of b"
 NEVER = "out[{at}] is never written"
 OTHER = "out[{at}] is {given}, and the sum of a and b there is {right}; before the kernel ran it was nan"
 
@@ -39,7 +40,8 @@ def watched(k: Kernel) -> Seen:
     try:
         ptx = to_ptx.text_of(to_ptx.compiled_for(k.function, *EXAMPLE), each=True)
     except Exception as error:  # Numba raises many kinds, each of which is about the kernel
-        return Seen([cuda.refused(k, error)])
+        whole = "setitem(array(float32, 1d, C), int64, array" in str(error)  # Numba has no such store
+        return Seen([Finding(Kind.NOT_COMPILED, WHOLE) if whole else cuda.refused(k, error)])
     a, b = (np.random.default_rng(seed).random(SIZE, dtype=np.float32) for seed in (0, 1))
     args = []
     for array in (a, b, np.full(SIZE, np.nan, np.float32)):

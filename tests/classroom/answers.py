@@ -416,7 +416,7 @@ WRONG = {
     "10.1": {
         "its products reach no sum": ({"acc += As": "some = As"}, "zeros"),
         "asks with the old k0": ({"k0 += TILE\n": "", "now = TILE - now": "now = TILE - now\nk0 += TILE"},
-            "wrong tile: for 3 tiles, it takes numbers of the K-tiles 0, 0, 1 of A"),
+            "look at which tile a round takes, and where the next one begins"),
         "asks before it stores": (
             {
                 STORES + "cuda.syncthreads()\nk0 += TILE\n" + ASK_A + ASK_B: "k0 += TILE\n"

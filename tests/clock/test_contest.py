@@ -4,17 +4,19 @@ import math
 import random
 import re
 import sys
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from helpers import compare, ladder, measure_ladder, progress
+from helpers import compare, ladder, measure_ladder
 from helpers.clock import Comparison, Timing, contest, timing
 from helpers.clock.timing import LONG_ENOUGH, ROUNDS, ladder_kernels, numpy_matmul, usual_size
 from helpers.devices import Device
 from helpers.launch import Contestant
 from helpers.launch.kernel import Work
+from helpers.terminal import ProgressBar
 
 
 @pytest.fixture
@@ -55,7 +57,7 @@ def test_the_process_idles_between_turns_unless_all_run_on_one_device(calls, dev
 
 
 def test_who_waits_sees_whose_turn_it_is(calls, monkeypatch, capsys):
-    monkeypatch.setattr(progress, "PATIENCE", 0)
+    monkeypatch.setattr(timing, "ProgressBar", partial(ProgressBar, patience=0))
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     contest([max, min], 8, rounds=1)
     assert re.findall(r"timing in turns: \d+ s \| (\w+)", capsys.readouterr().err) == ["min", "max"]

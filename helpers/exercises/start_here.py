@@ -1,4 +1,4 @@
-"""Page 00: a reader's first kernel, out = a + b, is watched, and the threads that leave its arrays are drawn."""
+"""Page 00: a reader's first kernel, out = a + b, is watched."""
 
 from collections.abc import Callable
 from functools import partial

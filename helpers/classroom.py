@@ -4,6 +4,7 @@ Nothing of a student's runs. A verdict is what the page stored when its cell was
 """
 
 import re
+import unicodedata
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,6 @@ from typing import NamedTuple
 from kernel_judge.report import VERDICT
 
 from . import files
-from .terminal import columns, padded
 
 # {the exercise's page and number: the id of the cell that holds its stub}, a page a line
 EXERCISES = {
@@ -100,6 +100,16 @@ def progress(folder: str | Path) -> ClassTable:
         if path.is_file() and not path.is_symlink() and not any(map(LEFT_OUT.match, parts)):
             students.setdefault(parts[0] if len(parts) > 1 else folder.resolve().name, []).append(path)
     return ClassTable([row for name in sorted(students) for row in rows_of(name, students[name], folder)])
+
+
+def columns(text: str) -> int:
+    """How many columns of a screen a text takes: a Chinese sign takes two."""
+    return len(text) + sum(unicodedata.east_asian_width(sign) in "WF" for sign in text)
+
+
+def padded(text: str, width: int) -> str:
+    """The text with blanks behind it, so that it takes `width` columns of a screen."""
+    return text + " " * (width - columns(text))
 
 
 def rows_of(student: str, paths: list[Path], folder: Path) -> list[AnswerRow]:

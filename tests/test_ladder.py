@@ -17,7 +17,7 @@ from helpers.launch.dialects import DIALECTS, dialects
 from helpers.launch.dialects import dialect as dialect_called
 
 ROOT = Path(__file__).resolve().parent.parent
-GPU = Device("CUDA", "a GPU", "GPU", "", 1024, 48 * 1024, None)
+GPU = Device("CUDA", "a GPU", "GPU", "", 1024, 48 * 1024)
 # Threads a block and bytes of shared memory, by kind; 256 and 32 KiB are what the least of today's OpenCL GPUs allow.
 LEAST = [(256, 32 << 10), (4096, 256 << 10), (1024, 128 << 10), (1024, 48 << 10)]
 
@@ -110,7 +110,7 @@ def test_what_two_files_of_a_dialect_call_by_one_name_is_the_same():
 @pytest.mark.parametrize("step", [s for s in ladder.STEPS.values() if not s.capability], ids=lambda s: s.name)
 def test_every_kind_of_device_has_legal_defaults(step, width):
     for kind, least in zip(KINDS, LEAST, strict=True):
-        device = Device("OpenCL", kind, kind, "", *least, None, None, width)
+        device = Device("OpenCL", kind, kind, "", *least, None, width)
         if step.suits(device):
             assert ladder.parameters(step, device, {}) == step.defaults_for(device)
         else:
@@ -122,7 +122,7 @@ def test_every_kind_of_device_has_legal_defaults(step, width):
 
 @pytest.mark.parametrize("step", ladder.STEPS.values(), ids=lambda s: s.name)
 def test_a_space_has_a_choice_for_every_parameter_and_no_value_in_vain(step):
-    cpus = [Device("OpenCL", "a CPU", "CPU", "", 4096, 2 << 20, None, None, width) for width in (16, 8, 4)]
+    cpus = [Device("OpenCL", "a CPU", "CPU", "", 4096, 2 << 20, None, width) for width in (16, 8, 4)]
     devices = [device for device in (GPU, *cpus) if device.kind in step.defaults]
     legal = [p for device in devices for p in ladder.points(step, device, step.space)]
     for name, values in step.space.items():

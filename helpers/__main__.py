@@ -3,7 +3,6 @@
 import argparse
 import sys
 
-from . import files
 from .devices import DeviceError
 from .drivers import version
 from .errors import KernelError
@@ -37,10 +36,7 @@ def progress(options: argparse.Namespace) -> None:
     """Say which exercises are done, by the verdicts in a folder of students' notebooks; nothing in them runs."""
     from . import classroom
 
-    found = classroom.progress(options.folder)
-    print(found)
-    if options.csv:
-        files.replace_text(options.csv, found.csv())
+    print(classroom.progress(options.folder))
 
 
 COMMANDS = {do.__name__: do for do in (doctor, bench, record, progress)}
@@ -60,7 +56,6 @@ def parser() -> argparse.ArgumentParser:
     of["bench"].add_argument("--peers", action="store_true", help="beside PyTorch and CuPy's cuBLAS, if installed")
     of["record"].add_argument("folder", help="where to write it")
     of["progress"].add_argument("folder", help="a folder for each student in it; or the notebooks of one")
-    of["progress"].add_argument("--csv", metavar="FILE", help="write a row for each exercise there")
     return course
 
 

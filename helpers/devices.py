@@ -273,15 +273,11 @@ def runtime_remedy() -> str:
 
 
 def numpy_blas() -> str:
-    """The library behind NumPy's product, and the CPU whose code it runs: such as "OpenBLAS 0.3.31 for SkylakeX"."""
-    import numpy  # noqa: F401, so that its library is loaded
-    from threadpoolctl import threadpool_info
+    """The library behind NumPy's product, as NumPy was built with it: such as "scipy-openblas 0.3.31.188.0"."""
+    import numpy
 
-    pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
-    for pool in sorted(pools, key=lambda pool: "numpy" not in pool["filepath"]):  # others may have loaded theirs
-        name, number = pool["internal_api"].replace("openblas", "OpenBLAS"), str(pool["version"]).split(".")[:3]
-        return f"{name} {'.'.join(number)} for {pool.get('architecture', 'this CPU')}"
-    return "another library"
+    library = numpy.show_config(mode="dicts")["Build Dependencies"]["blas"]
+    return f"{library['name']} {library['version']}"
 
 
 def load_warp() -> types.ModuleType:

@@ -1,7 +1,4 @@
-"""What does a notebook show in place of a traceback? One line, where a cell was stopped or lacks what is not installed.
-
-Of a cell that lacks something it also shows what the course has stored of that cell.
-"""
+"""What does a notebook show in place of a traceback? One line, where a cell was stopped or lacks what to install."""
 
 import functools
 import json

@@ -21,7 +21,7 @@ def test_bench_prints_a_table(capsys):
         (["bench", "--size", "0"], "1 or more"),
         (["record"], "required: folder"),
         (["record", "/dev/null/x"], "/dev/null"),
-        (["progress", "no-such"], "no-such is no folder"),
+        (["progress", "no-such"], "'no-such'"),
     ],
 )
 def test_bad_arguments_are_named(capsys, arguments, words):

@@ -17,7 +17,7 @@ def test_the_machine_is_ready():
 
 
 def test_numpys_library_is_named():
-    assert devices.numpy_blas() != "another library"
+    assert devices.numpy_blas()
 
 
 @pytest.mark.parametrize("build", [cuda_kernel, opencl_kernel])

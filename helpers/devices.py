@@ -71,11 +71,6 @@ def nvidia_driver() -> tuple[int, int] | None:
     return number.value // 1000, number.value % 1000 // 10
 
 
-def cuda_extra() -> str:
-    """The extra of this package that brings what Numba needs of CUDA, as this machine's driver wants it."""
-    return "cuda12" if (nvidia_driver() or (13, 0)) < (13, 0) else "cuda13"
-
-
 def has_compiler() -> bool:
     """Whether NVIDIA's compiler is installed: it makes machine code, and needs no GPU."""
     from gpu_model.machine_code import nvidia_tool  # which reads its table of GPUs

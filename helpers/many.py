@@ -189,4 +189,3 @@ def block_product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 streamed = Streamed
 on_ranks = functools.partial(summa.on_ranks, multiply="helpers.many:block_product")
 cluster = functools.partial(summa.cluster, multiply="helpers.many:block_product")
-on_ranks.__doc__, cluster.__doc__ = summa.on_ranks.__doc__, summa.cluster.__doc__

@@ -47,7 +47,8 @@ NEEDS = {
 
 def remedy(extra: str) -> str:
     """The command that adds an extra of the course to the Python that runs this; in a notebook it is a cell's line."""
-    extra = devices.cuda_extra() if extra == "cuda13" else extra
+    if extra == "cuda13" and (devices.nvidia_driver() or (13, 0)) < (13, 0):
+        extra = "cuda12"  # as this machine's driver wants it
     in_notebook = "IPython" in sys.modules and sys.modules["IPython"].get_ipython()
     pip = "%pip install" if in_notebook else f"{shlex.quote(sys.executable)} -m pip install"
     pins = PINS / ("constraints-cuda12.txt" if extra == "cuda12" else "constraints.txt")
@@ -126,7 +127,7 @@ def cuda() -> Iterator[Row]:
     if on_gpu:
         why = "a small kernel ran and was right"
     elif devices.nvidia_driver():
-        why = f"add what this driver wants: {remedy(devices.cuda_extra())} ({devices.cuda_problem()})"
+        why = f"add what this driver wants: {remedy('cuda13')} ({devices.cuda_problem()})"
     yield Row("NVIDIA GPU", "found" if devices.nvidia_driver() else "none", on_gpu, why)
     why = "not needed" if on_gpu else "there is no working GPU: right numbers, no speed"
     yield Row("PTX machine", "part of the course", not on_gpu, why)

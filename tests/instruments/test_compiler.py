@@ -124,7 +124,7 @@ def test_a_missing_compiler_is_named_with_the_remedy(monkeypatch):
     monkeypatch.setattr(devices, "has_compiler", lambda: False)
     own = cuda_kernel(cuda_kernel("tiled").source, like="tiled", TILE=16)
     for call in (compiler_report, lambda k: run_ptx(k, 8, 8, 8), lambda k: predict(k, "A6000", 512, 512, 512)):
-        with pytest.raises(needs.Missing, match=re.escape(needs.remedy(devices.cuda_extra()))):
+        with pytest.raises(needs.Missing, match=re.escape(needs.remedy("cuda13"))):
             call(own)
     assert predict("tiled", "A6000", 512, 512, 512).gflops > 0  # the course has counted it
 

@@ -87,9 +87,17 @@ def on_the_machine(k: Kernel, move: Callable, level: int = to_ptx.WATCHED) -> Se
 
 def in_opencl(k: Kernel, code: NativeKernel, move: Callable) -> Seen | str:
     """In the child: what the move finds natively; "not native" where the device does not take the kernel's code."""
-    there = copy.copy(k)
+
+    class Natively(CudaProduct):
+        def unoptimised(self):
+            return CudaProduct(built("-cl-opt-disable"))
+
+    def built(*options):
+        there = copy.copy(k)
+        there.native, there.build_seconds = native_launcher(k, code, *options), 0.0
+        return there
+
     try:
-        there.native, there.build_seconds = native_launcher(k, code), 0.0
-        return move(CudaProduct(there))
+        return move(Natively(built()))
     except NotNative:
         return "not native"

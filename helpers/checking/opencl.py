@@ -12,6 +12,7 @@ from kernel_judge.touched import FLOAT, Launched, local_arrays, under_oclgrind
 
 from .. import devices
 from ..child import in_child
+from ..launch import opencl_kernel
 from .products import KernelProduct
 
 A_SECOND = 40_000  # products that Oclgrind does in less than that of code as it was written
@@ -49,11 +50,20 @@ class OpenCLProduct(KernelProduct):
         """What the move finds on the device: in a child, but for the course's own kernels."""
         if not self.k.own:
             return move(self)
-        return self.came_of(in_child(self.k, partial(move, self), 2 * SECONDS), self.device_name)
+        return self.came_of(in_child(self.k, partial(move, InChild(self.k)), 2 * SECONDS), self.device_name)
 
     def affordable(self, shapes, seconds=1):
         """As many of the shapes as Oclgrind does in so many seconds."""
         return affordable(shapes, self.products, A_SECOND * seconds)
+
+
+class InChild(OpenCLProduct):
+    """The same kernel in a child on its device."""
+
+    def unoptimised(self):
+        """The same where nothing is optimised."""
+        os.environ["PYOPENCL_BUILD_OPTIONS"] = "-cl-opt-disable"
+        return OpenCLProduct(opencl_kernel(self.source, self.k.device, like=self.k.step, **self.k.parameters))
 
 
 class UnderOclgrind(OpenCLProduct):

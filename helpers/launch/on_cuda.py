@@ -166,13 +166,17 @@ def native_code(k: CudaKernel) -> NativeKernel:
     return compile_native(k.function, *EXAMPLE, block=k.block)
 
 
-def native_launcher(k: CudaKernel, native: NativeKernel) -> Callable:
-    """Build a CUDA kernel's SPIR-V: Work -> what asks for it once. Raises NotNative where its device does not."""
+def native_launcher(k: CudaKernel, native: NativeKernel, *options: str) -> Callable:
+    """Build a CUDA kernel's SPIR-V: Work -> what asks for it once. Raises NotNative where the device does not take it.
+
+    `options`: for the device's compiler, whose code is not kept then.
+    """
     import pyopencl as cl  # it may be broken where nothing runs natively
 
     from .on_opencl import context_of
 
-    program = native.build(context_of(k.device))
+    context = context_of(k.device)
+    program = cl.Program(context, native.spirv).build([*options]) if options else native.build(context)
 
     def launcher(work: Work) -> Callable:
         function = cl.Kernel(program, "kernel")  # of its own: it keeps its arguments

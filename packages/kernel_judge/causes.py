@@ -93,6 +93,17 @@ def again(product: Product, A: np.ndarray, B: np.ndarray, fill: float = np.nan) 
     return False
 
 
+# -------------------------------------------------------------------------- the device: is the kernel to blame at all?
+
+
+def compiler(product, wrong, right):
+    """Right on the same device where its compiler optimises nothing."""
+    there = product.unoptimised()
+    if not there or not all(again(there, r.A, r.B) for r in wrong):
+        return None
+    return Finding(Kind.COMPILER, "miscompiled", values=wrong[-1].where | {"device": product.device_name})
+
+
 # -------------------------------------------------------------------------------- what C holds: nothing, zeros, or NaN
 
 
@@ -413,6 +424,7 @@ def explains(product, name, found, X):
 
 # In this order: each looks at what the ones before it did not explain.
 CAUSES = (
+    compiler,
     special_numbers,
     whole_numbers,
     nothing,
@@ -429,4 +441,4 @@ CAUSES = (
     with_identity,
 )
 # Those that take no longer than the product itself.
-QUICK = (special_numbers, nothing, holes, rounds_amiss, transposed, from_a_bound, at_the_edge)
+QUICK = (compiler, special_numbers, nothing, holes, rounds_amiss, transposed, from_a_bound, at_the_edge)

@@ -45,6 +45,7 @@ class Kind(StrEnum):
     ROUNDING = "rounding"
     WRONG_NUMBERS = "wrong numbers"
     OTHER_SIZES = "wrong at other sizes"
+    COMPILER = "miscompiled"
     UNKNOWN = "reported by Oclgrind"
 
     @property

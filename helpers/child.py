@@ -33,8 +33,9 @@ def in_child(
 
 
 def child_environment() -> dict[str, str]:
-    """This process's environment variables, and what its children need beside them."""
-    return os.environ | {
+    """This process's environment variables but the user's for Oclgrind, and what its children need beside them."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith("OCLGRIND_")}
+    return own | {
         "PYOPENCL_NO_CACHE": "1",  # a child that is ended while it holds the cache's lock would leave it locked
         "OPENBLAS_NUM_THREADS": "1",  # small products; its threads would only spin
         devices.CUDA_OF_CHILD: "PTX machine",

@@ -43,6 +43,7 @@ LABELS = {cell: label for label, cell in EXERCISES.items()}
 MARK = "# Exercise "  # begins the line with an exercise's number that the hand-out puts above each stub
 LARGEST = 10_000_000  # bytes of a notebook: one with more holds a flood of output, and is not read
 LEFT_OUT = re.compile(r"\.|(solutions|__MACOSX)$")  # names of folders and files with nothing of a student's begin so
+COURSE = {"handout", "matmul-ladder", "my_pages", "notebooks", "web", "zh_CN"}  # folders of the course: no students
 SHOWN = 200  # signs of a verdict below the table; the rows have all of it
 NOT_RUN = "there is no verdict: the cell was not run, or its outputs were cleared"
 LOST = "its code cell is not in the file, or is a cell of text now"
@@ -94,11 +95,13 @@ def progress(folder: str | Path) -> ClassTable:
     A student is a folder in it; notebooks in `folder` itself are of one student, who is called like it.
     """
     folder = Path(folder)
-    students = {place.name: [] for place in folder.iterdir() if place.is_dir() and not LEFT_OUT.match(place.name)}
+    names = {place.name for place in folder.iterdir() if place.is_dir() and not LEFT_OUT.match(place.name)}
+    students = {name: [] for name in names - COURSE}
     for path in sorted(folder.rglob("*.ipynb")):
         parts = path.relative_to(folder).parts
         if path.is_file() and not path.is_symlink() and not any(map(LEFT_OUT.match, parts)):
-            students.setdefault(parts[0] if len(parts) > 1 else folder.resolve().name, []).append(path)
+            own = len(parts) == 1 or parts[0] in COURSE
+            students.setdefault(folder.resolve().name if own else parts[0], []).append(path)
     return ClassTable([row for name in sorted(students) for row in rows_of(name, students[name], folder)])
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from helpers import cuda_kernel, devices, opencl_kernel
-from helpers.child import in_child
+from helpers.child import child_environment, in_child
 from helpers.launch import KernelError, on_opencl
 
 
@@ -74,6 +74,11 @@ def proofs_taken():
 
 def test_a_child_does_not_prove_again_the_device_that_its_parent_has_proved():
     assert in_child(opencl_kernel("naive"), proofs_taken).value == 0
+
+
+def test_the_users_settings_of_oclgrind_reach_no_child(monkeypatch):
+    monkeypatch.setenv("OCLGRIND_UNINITIALIZED", "1")
+    assert "OCLGRIND_UNINITIALIZED" not in child_environment()
 
 
 def test_a_learners_kernel_is_not_built_where_it_was_not_checked(monkeypatch):

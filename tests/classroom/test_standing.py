@@ -207,6 +207,7 @@ FOLDERS = {
     "a clone of each": (["ada/notebooks", "ada/my_pages/zh_CN", "bob/matmul-ladder/my_pages"], ["ada", "bob"]),
     "loose pages": (["ada", "."], ["ada", "class"]),
     "one's own": ([".", ".ipynb_checkpoints", "solutions"], ["class"]),
+    "a teacher's copy": (["ada", "matmul-ladder/notebooks", "zh_CN", "handout/solutions"], ["ada", "class"]),
     "nobody's": (["ada/solutions", "ada/.ipynb_checkpoints"], ["ada"]),
 }
 

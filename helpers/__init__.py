@@ -8,13 +8,13 @@ Notebooks import from here by name, and what is special to one page from the roo
 """
 
 import sys
-from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
 
 if not (find_spec("tomllib") and find_spec("platformdirs")):  # the first is Python's own, since 3.11
     where = "Take .venv/bin/python in the course's folder; `make lab` makes it."
     raise ImportError(f"This Python, {sys.executable}, lacks what the course needs. {where}")
+
+import lazy_loader
 
 from . import devices, drivers, terminal
 from .doctor import doctor as doctor
@@ -28,30 +28,5 @@ if terminal.in_a_notebook():
 
     notebook.prepare(sys.modules["IPython"].get_ipython())
 
-# What pages share, by room. Each is loaded when first asked for, since Numba alone takes longer than all of this.
-SHARED = {
-    "checking": ["check"],
-    "clock": ["compare", "machine_limits", "measure", "measure_ladder", "tune"],
-    "exercises": ["ask", "check_loads", "judge_wishes", "with_part"],
-    "instruments": ["bank_conflicts", "coalescing", "compiler_report", "predicted_traffic", "traffic"],
-    "language": ["set_language"],
-    "launch": ["cuda_kernel", "opencl_kernel"],
-    "pictures": ["show", "show_changes"],
-}
-__all__ = ["doctor", *(name for names in SHARED.values() for name in names)]
-
-if TYPE_CHECKING:  # editors and mypy read this
-    from .checking import check
-    from .clock import compare, machine_limits, measure, measure_ladder, tune
-    from .exercises import ask, check_loads, judge_wishes, with_part
-    from .instruments import bank_conflicts, coalescing, compiler_report, predicted_traffic, traffic
-    from .language import set_language
-    from .launch import cuda_kernel, opencl_kernel
-    from .pictures import show, show_changes
-else:
-
-    def __getattr__(name):
-        for room, names in SHARED.items():
-            if name in names:
-                return getattr(import_module(f"{__name__}.{room}"), name)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# What pages share is loaded when first asked for, since Numba alone takes longer than all of this: `__init__.pyi`.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

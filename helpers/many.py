@@ -168,7 +168,7 @@ class StreamedWork(Work):
         for rows, columns in blocks:
             X, begin = self.B[k, columns] if A_stays else self.A[rows, k], time.perf_counter()
             if passing and passing.shape == X.shape:
-                self.kernel.place(X, passing)
+                work.on.write(passing.memory, np.ascontiguousarray(X))
             else:
                 passing = work = None  # gone before the next one comes
                 passing = self.kernel.place(X)

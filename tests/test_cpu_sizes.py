@@ -18,7 +18,7 @@ def cpu(width=16, units=2, kib=2048):
 
 
 def fitted(device, *shape):
-    return PACKED.fitted(PACKED.defaults_for(device), device, *shape)
+    return PACKED.by_shape(PACKED.defaults_for(device), device, *shape)
 
 
 @pytest.mark.parametrize("width", [16, 8, 4, 1])

@@ -121,22 +121,6 @@ def test_every_kind_of_device_has_legal_defaults(step, width):
 
 
 @pytest.mark.parametrize("step", ladder.STEPS.values(), ids=lambda s: s.name)
-def test_a_space_has_a_choice_for_every_parameter_and_no_value_in_vain(step):
-    cpus = [Device("OpenCL", "a CPU", "CPU", "", 4096, 2 << 20, None, None, width) for width in (16, 8, 4)]
-    devices = [device for device in (GPU, *cpus) if device.kind in step.defaults]
-    legal = [p for device in devices for p in ladder.points(step, device, step.space)]
-    for name, values in step.space.items():
-        assert 1 < len(values) == len(set(values)) and set(values) == {p[name] for p in legal}
-    searched = set(step.space) | {"INPUT"} if step.inputs else set(step.space)  # a type is chosen, not searched for
-    assert all(searched == set(step.defaults_for(device)) for device in devices)
-
-
-def test_what_takes_over_for_one_column_is_no_rung():
-    assert ladder.STEPS["packed"].column in ladder.steps("OpenCL")
-    assert [name for name in ladder.steps("OpenCL") if name not in ladder.rungs()] == ["column"]
-
-
-@pytest.mark.parametrize("step", ladder.STEPS.values(), ids=lambda s: s.name)
 @pytest.mark.parametrize("M, N", [(1, 1), (7, 9), (9, 7), (8, 16), (33, 2)])
 def test_the_grid_covers_c_and_no_more(step, M, N):
     p = SMALL[step.name]

@@ -70,8 +70,10 @@ def tune(step: str, dialect: str = "OpenCL", size: int | tuple | None = None, se
     rung = ladder.step(step, one.name)
     k = one.build(rung.name)
     size = sizes(usual_size([k]) if size is None else size)
-    default = rung.fitted(k.parameters, k.device, *size)
-    space = {name: sorted({*values, default[name]}) for name, values in rung.space.items()}
+    k = k.fitted(*size)
+    rung, default = ladder.STEPS[k.step], k.parameters
+    sizes_of = {name: n for name, n in default.items() if name != "INPUT"}
+    space = {name: sorted({*rung.space.get(name, (n // 2, 2 * n)), n}) for name, n in sizes_of.items()}
     points = [default, *(p for p in ladder.points(rung, k.device, space) if p != default)]
     A, B = draw(*size)
     wrong = wrong_for(A, B, k.inputs)

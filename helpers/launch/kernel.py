@@ -1,7 +1,6 @@
 """What computes A @ B here: a kernel of either dialect, a function of the host, a library. All are C = k(A, B).
 
-A and B travel one way: NumPy arrays -> `Contestant.__call__`, which validates them once -> `upload` -> `launch` ->
-`download` -> C. Checking and timing walk the same way; none has a launch path of its own.
+A and B travel one way, for checks and clocks, too: NumPy arrays -> `upload` -> `launch` -> `download` -> C.
 """
 
 import linecache
@@ -20,15 +19,16 @@ from . import operands
 from .operands import OnDevice
 
 PAST_THE_END = "the kernel wrote {count} elements past the end of C: a store guard is missing"
-LOST = (
-    "the GPU stopped a kernel ({error}), as where it reads or writes outside an array, or does not end. Nothing more "
-    "runs on the GPU from here: restart Python, and run the cells again without that launch."
-)
+LOST = "the GPU stopped a kernel: {error}. Nothing more runs on the GPU from here: restart Python."
 OCLGRIND_LIMIT = 128**3  # multiply-adds that Oclgrind does in some seconds
 
 
 class Backend:
-    """Where A, B and C lie and are multiplied, as one thread reaches it: the host. A subclass is a kind of device."""
+    """Where A, B and C lie and are multiplied, as one thread reaches it: the host.
+
+    A subclass is a kind of device. It has `empty(size)`, a buffer of so many float32, and `write(buffer, X, start=0)`,
+    which copies X, C-contiguous float32, into a buffer from an element on.
+    """
 
     def __init__(self, device: Device | None = None):
         self.device = device
@@ -41,14 +41,6 @@ class Backend:
         if guard.size:
             self.write(buffer, guard, size)
         return buffer
-
-    def empty(self, size: int) -> object:
-        """A buffer of so many float32. Raises MemoryError where there is no room."""
-        return np.empty(size, np.float32)
-
-    def write(self, buffer: object, X: np.ndarray, start: int = 0) -> None:
-        """Copy X, C-contiguous float32, into the buffer, from that element on."""
-        buffer[start : start + X.size] = X.ravel()
 
     def read(self, buffer: object, start: int = 0, end: int | None = None) -> np.ndarray:
         """What lies in the buffer between two elements, or from one to its end, as a new array."""
@@ -130,7 +122,6 @@ class Contestant:
     build_seconds: float | None = 0.0
     inputs = "float32"
     backend: type[Backend] = Backend
-    multiplied: frozenset = frozenset()  # sizes that it is ready for; replaced, never changed
 
     def __call__(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         """C = A @ B. A (M, K), B (K, N): float32 arrays; returns C (M, N), a new float32 array.
@@ -166,14 +157,9 @@ class Contestant:
         return self
 
     def ready(self, M: int, N: int, K: int) -> "Contestant":
-        """What multiplies a product of that size, with all that it takes built. Every clock calls it before it starts.
-
-        What is `fitted` is launched once, too, since drivers and libraries leave work to a first launch of a shape.
-        """
+        """What multiplies a product of that size. It is launched once: drivers leave work to a shape's first launch."""
         k = self.fitted(M, N, K)
-        if (M, N, K) not in k.multiplied:
-            k.upload(np.zeros((M, K), np.float32), np.zeros((K, N), np.float32)).launch()
-            k.multiplied |= {(M, N, K)}
+        k.upload(np.zeros((M, K), np.float32), np.zeros((K, N), np.float32)).launch()
         return k
 
     @property
@@ -270,23 +256,13 @@ class Kernel(Contestant):
         self.refuse_size(M, N, K)
 
     def refuse_size(self, M: int, N: int, K: int) -> None:
-        """Raise MemoryError for a matrix whose elements a kernel's 32-bit index cannot count."""
+        """Raise MemoryError for a matrix of more elements than a kernel's 32-bit index counts."""
         if max(M * K, K * N, M * N) + operands.GUARD >= 2**31:
             raise MemoryError(f"{M} x {K} times {K} x {N} is too large. Multiply a block of rows of A at a time.")
 
-    def place(self, X: np.ndarray, over: OnDevice | None = None) -> OnDevice:
-        """Copy X, float32, to the device, to be given to `upload` in its place, once or more often.
-
-        `over`: a matrix of the same shape, placed before, whose memory X takes.
-        """
-        operands.refuse_no_matrix("X", X)
-        on = self.backend(self.device)
-        if over is None:
-            return OnDevice(X.shape, on.hold(X.size, np.nan, X), self.device)
-        if over.shape != X.shape:
-            raise ValueError(f"X is {X.shape} and `over` is {over.shape}; only a matrix of its shape takes its place.")
-        on.write(over.memory, np.ascontiguousarray(X))
-        return over
+    def place(self, X: np.ndarray) -> OnDevice:
+        """Copy X, float32, to the device, to be given to `upload` in its place, once or more often."""
+        return OnDevice(X.shape, self.backend(self.device).hold(X.size, np.nan, X))
 
     def grid(self, M: int, N: int) -> tuple[int, int]:
         """Blocks along (x, y) for a C of M x N."""
@@ -314,9 +290,8 @@ class Kernel(Contestant):
 def refuse_shapes(k: Contestant, shapes: object) -> list[tuple[int, int, int]]:
     """The (M, N, K) of a list of shapes. Raises ValueError for what is none, and what speaks against one of them."""
     shapes = [sizes(shape) for shape in some("shapes", shapes)]
-    for shape in shapes:
-        operands.refuse_beyond_host(*shape)
-        if isinstance(k, Kernel):
+    if isinstance(k, Kernel):
+        for shape in shapes:
             k.refuse_size(*shape)
     if k.own and k.dialect == "OpenCL" and min(map(math.prod, shapes)) > OCLGRIND_LIMIT:
         raise ValueError(

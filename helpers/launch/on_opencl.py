@@ -163,12 +163,11 @@ class OpenCLKernel(Kernel):
         """The kernel that multiplies a product of that size: itself, or one with sizes for that shape, built once."""
         if not self.by_shape:
             return self
-        step, source = ladder.STEPS[self.step], self.source
-        p = step.fitted(self.parameters, self.device, M, N, K)
-        if N == 1 and step.column and not self.own:
-            step, source = ladder.STEPS[step.column], OPENCL.source_of(step.column)
-            p = step.defaults_for(self.device)
-        k = built(step.name, tuple(p.items()), source, self.device, self.own)
+        if N == 1 and not self.own:
+            return built("column", self.device)
+        p = ladder.STEPS[self.step].by_shape(self.parameters, self.device, M, N, K)
+        what, like = (self.source, self.step) if self.own else (self.step, None)
+        k = built(what, self.device, like=like, **p)
         k.checked = self.checked
         return k
 
@@ -184,10 +183,7 @@ class OpenCLKernel(Kernel):
         )
 
 
-@functools.cache
-def built(step: str, parameters: tuple, source: str, device: Device, own: bool) -> OpenCLKernel:
-    """The kernel with those parameters, pairs of a name and a value."""
-    return OpenCLKernel(step=step, parameters=dict(parameters), source=source, device=device, own=own)
+built = functools.cache(opencl_kernel)
 
 
 # Intel's and NVIDIA's compilers write "FILE:3:7: error: ...", PoCL's "error: FILE:3:7: ...".

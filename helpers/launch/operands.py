@@ -1,12 +1,10 @@
 """What may be multiplied: operands, and the guards around them on a device."""
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-import psutil
 
 from ..arguments import sizes, told
-from ..devices import Device
 
 # Behind every device buffer lie this many more float32, 256 KiB. Behind A and B they are NaN, so that a kernel
 # which reads past the end poisons its result; behind C they hold a value that no store leaves as it is.
@@ -14,13 +12,11 @@ GUARD = 1 << 16
 CANARY = np.float32(-6.2831853e37)
 
 
-@dataclass(frozen=True)
-class OnDevice:
+class OnDevice(NamedTuple):
     """A float32 matrix that a device holds: what `Kernel.place` returns, and `Kernel.upload` takes without a copy."""
 
     shape: tuple[int, int]
     memory: object
-    device: Device
 
 
 def leave_guards_out() -> None:
@@ -29,22 +25,16 @@ def leave_guards_out() -> None:
     GUARD = 0
 
 
-def refuse_no_matrix(name: str, X: object) -> None:
-    """Raise TypeError or ValueError, with the remedy, for what is no float32 matrix; its layout may be any."""
-    if not isinstance(X, np.ndarray) or X.dtype != np.float32:
-        raise TypeError(f"{name} is {told(X)}; give a NumPy array of float32, such as np.float32({name}).")
-    if X.ndim != 2:
-        raise ValueError(f"{name} has shape {X.shape}; a matrix has two sizes: {name}.reshape(rows, columns).")
-
-
 def validate(A: np.ndarray, B: np.ndarray) -> tuple[int, int, int]:
     """The sizes (M, N, K) of the product of A (M, K) and B (K, N), float32 arrays of any layout, or `OnDevice`.
 
     Raises TypeError for another type, and ValueError for shapes that do not multiply.
     """
     for name, X in (("A", A), ("B", B)):
-        if not isinstance(X, OnDevice):
-            refuse_no_matrix(name, X)
+        if not isinstance(X, OnDevice) and (not isinstance(X, np.ndarray) or X.dtype != np.float32):
+            raise TypeError(f"{name} is {told(X)}; give a NumPy array of float32, such as np.float32({name}).")
+        if len(X.shape) != 2:
+            raise ValueError(f"{name} has shape {X.shape}; a matrix has two sizes: {name}.reshape(rows, columns).")
     if A.shape[1] != B.shape[0]:
         raise ValueError(
             f"A is {A.shape[0]} x {A.shape[1]} and B is {B.shape[0]} x {B.shape[1]}: "
@@ -53,22 +43,8 @@ def validate(A: np.ndarray, B: np.ndarray) -> tuple[int, int, int]:
     return A.shape[0], B.shape[1], A.shape[1]
 
 
-def refuse_beyond_host(M: int, N: int, K: int) -> None:
-    """Raise MemoryError where this machine's memory cannot hold A, B and C."""
-    needed, there = 4 * (M * K + K * N + M * N), psutil.virtual_memory().total
-    if needed > there:
-        raise MemoryError(
-            f"A, B and C of {M} x {K} times {K} x {N} need {needed / 1e9:.1f} GB; this machine has {there / 1e9:.1f} "
-            f"GB. Choose smaller sizes."
-        )
-
-
 def draw(M: int, N: int, K: int) -> tuple[np.ndarray, np.ndarray]:
-    """Fresh float32 operands A (M, K) and B (K, N), uniform in [-1, 1): never constant, never symmetric.
-
-    Raises ValueError for what is no size, MemoryError where they and C are more than this machine's memory.
-    """
+    """Fresh float32 operands A (M, K) and B (K, N), uniform in [-1, 1). Raises ValueError for what is no size."""
     M, N, K = sizes((M, N, K))
-    refuse_beyond_host(M, N, K)
     rng = np.random.default_rng()
     return tuple(2 * rng.random(shape, dtype=np.float32) - 1 for shape in ((M, K), (K, N)))

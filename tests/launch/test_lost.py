@@ -26,7 +26,7 @@ def test_an_error_that_costs_the_gpu_says_what_to_do_and_others_stay_as_they_are
     on = CudaBackend(devices.cuda_device())
     works = [Work(on, A, A, 0, lambda work, name=name: refuses(name)) for name in ("ILLEGAL_ADDRESS", "NOT_READY")]
     monkeypatch.setattr("helpers.launch.on_cuda.cuda.event", lambda timing: SimpleNamespace(record=lambda: None))
-    with pytest.raises(KernelError, match=r"the GPU stopped a kernel .*restart Python") as lost:
+    with pytest.raises(KernelError, match=r"the GPU stopped a kernel: .*restart Python") as lost:
         works[0].timed(3)
     assert product_of(cuda_kernel("naive")).failure(lost.value).kind == "crash"
     with pytest.raises(RuntimeError, match="NOT_READY") as other:

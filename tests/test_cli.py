@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 import sys
 
 import pytest
@@ -27,7 +26,7 @@ def test_bench_prints_a_table_and_writes_rows(capsys, tmp_path):
     "arguments, words",
     [
         (["bench", "--steps", "tilde"], "unknown step 'tilde'. Do you mean tiled? The steps are: naive, "),
-        (["bench", "--size", "0"], "1 or more"),
+        (["bench", "--size", "0"], "M=0 does not do"),
         (["record"], "required: folder"),
         (["bench", "--json", "/dev/null/x"], "/dev/null"),
         (["predict", "--gpu", "RTX 4090 Ti"], "unknown GPU 'RTX 4090 Ti'. Do you mean RTX 4090?"),
@@ -82,15 +81,6 @@ def test_alone_it_greets_with_a_sentence_for_each_command(capsys):
     with pytest.raises(SystemExit):
         main(["--version"])
     assert capsys.readouterr().out == f"matmul-ladder {devices.version('matmul-ladder')}\n"
-
-
-def test_a_bad_value_is_refused_before_anything_is_loaded():
-    code = "import sys\nfrom helpers.__main__ import main\ntry: main()\nfinally: print(sorted(sys.modules))"
-    environment = os.environ | {"PYTHONPATH": devices.python_path()}
-    command = [sys.executable, "-c", code, "bench", "--size", "1000000"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 1 and "'helpers'" in done.stdout
-    assert not {"'numba'", "'pyopencl'", "'matplotlib'"} & set(done.stdout.replace(",", " ").split())
 
 
 def test_doctor_prints_narrow_lines_and_its_status_says_whether_a_machine_is_ready(monkeypatch, capsys):

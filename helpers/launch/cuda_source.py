@@ -1,7 +1,6 @@
 """From what a learner gives, or a step's file, to a `@cuda.jit` function and its source; and what Numba says of it."""
 
 import functools
-import importlib
 import inspect
 import linecache
 import re
@@ -22,12 +21,6 @@ TEXT = "<kernel "  # the file names of kernels that came as text begin so
 EXAMPLE = (np.zeros((1, 1), np.float32),) * 3  # A, B, C
 
 
-@functools.lru_cache(maxsize=128)
-def from_ladder(step: str, /, **p: int | str) -> Callable:
-    """The step's kernel, built with those parameters; the same again, with what Numba compiled of it in seconds."""
-    return call_builder(getattr(importlib.import_module(f"helpers.cuda.{step}"), step), p)
-
-
 def from_function(function: Callable) -> tuple[Callable, str]:
     """A learner's `@cuda.jit` function, or the plain function inside it, and its source."""
     plain = plain_function(function) or function
@@ -35,8 +28,8 @@ def from_function(function: Callable) -> tuple[Callable, str]:
         raise KernelError(f"{told(function)} is no kernel: give a function under @cuda.jit, without [grid, block].")
     try:
         source = textwrap.dedent(inspect.getsource(plain))
-    except OSError:
-        source = f"# There is no source at hand of {plain.__name__}, which was typed at a prompt\n"
+    except OSError:  # a child has its code alone
+        source = ""
     from numba import cuda  # only here: who checks OpenCL may have no Numba
 
     return (function if plain is not function else cuda.jit(plain)), source
@@ -46,7 +39,8 @@ def from_function(function: Callable) -> tuple[Callable, str]:
 def from_text(source: str, /, **p: int | str) -> Callable:
     """Build source text that defines one `@cuda.jit` kernel, or one builder such as those of the ladder.
 
-    Tracebacks and `inspect` find the text. Raises KernelError, with the line, for what the text raises.
+    The same text is built once, and compiled once. Tracebacks and `inspect` find it. Raises KernelError, with the line,
+    for what the text raises.
     """
     name = f"{TEXT}{abs(hash(source)):x}>"
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)

@@ -4,7 +4,6 @@ A and B travel one way, for checks and clocks, too: NumPy arrays -> `upload` -> 
 """
 
 import linecache
-import math
 import time
 from collections.abc import Callable
 
@@ -20,7 +19,6 @@ from .operands import OnDevice
 
 PAST_THE_END = "the kernel wrote {count} elements past the end of C: a store guard is missing"
 LOST = "the GPU stopped a kernel: {error}. If nothing runs on the GPU from here, restart Python."
-OCLGRIND_LIMIT = 128**3  # multiply-adds that Oclgrind does in some seconds
 
 
 class Backend:
@@ -76,11 +74,7 @@ class Work:
         return self.timed(1)
 
     def timed(self, launches: int) -> float:
-        """Multiply so many times, and wait for the last C. Returns seconds a launch.
-
-        The host and OpenCL's CPU devices are timed by the wall, an OpenCL GPU by its profile of each launch, a CUDA GPU
-        between two of its events around all of them. The PTX machine gives NaN.
-        """
+        """Multiply so many times, and wait for the last C. Returns seconds a launch, as its backend has it."""
         return self.on.timed(self.multiply, launches)
 
     def download(self) -> np.ndarray:
@@ -176,10 +170,8 @@ class HostKernel(Contestant):
 
     def __init__(self, function: Callable):
         if hasattr(function, "py_func") or not callable(function):
-            raise TypeError(
-                f"{told(function)[:40]} is neither a built kernel nor a function of (A, B), such as np.matmul. Build a "
-                "kernel first: cuda_kernel(..., like=...) or opencl_kernel(..., like=...)."
-            )
+            what = f"{told(function)[:40]} is neither a built kernel nor a function of (A, B), such as np.matmul."
+            raise TypeError(f"{what} Build a kernel first: cuda_kernel(..., like=...) or opencl_kernel(..., like=...).")
         self.function = function
         self.name = getattr(function, "__name__", "your function")
         code = getattr(function, "__code__", None)
@@ -245,10 +237,7 @@ class Kernel(Contestant):
     def refuse(self, M: int, N: int, K: int) -> None:
         """Raise what speaks against running this kernel at that size; return None if nothing does."""
         if not self.checked:
-            raise KernelError(
-                f"{self} has not passed a check yet. Run check(k) first: a wrong kernel can return wrong numbers "
-                "quickly, or take the whole notebook down with it."
-            )
+            raise KernelError(f"{self} has not passed a check yet. Run check(k) first.")
         self.refuse_size(M, N, K)
 
     def refuse_size(self, M: int, N: int, K: int) -> None:
@@ -289,9 +278,4 @@ def refuse_shapes(k: Contestant, shapes: object) -> list[tuple[int, int, int]]:
     if isinstance(k, Kernel):
         for shape in shapes:
             k.refuse_size(*shape)
-    if k.own and k.dialect == "OpenCL" and min(map(math.prod, shapes)) > OCLGRIND_LIMIT:
-        raise ValueError(
-            f"Oclgrind tries {k} at the smallest of these shapes first, and would take minutes. Add one of "
-            f"M * N * K <= {OCLGRIND_LIMIT}, such as (64, 64, 64)."
-        )
     return shapes

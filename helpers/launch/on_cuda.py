@@ -12,7 +12,7 @@ from cuda_without_gpu import NotNative
 from .. import devices, ladder, needs
 from ..arguments import told
 from ..errors import KernelError, in_our_words
-from .cuda_source import EXAMPLE, from_function, from_ladder, from_text
+from .cuda_source import EXAMPLE, from_function, from_text
 from .dialects import DIALECTS
 from .kernel import LOST, Backend, Kernel, Work
 
@@ -38,12 +38,13 @@ def cuda_kernel(
     Raises ValueError for a step or parameter that cannot run here, KernelError for a source that is no kernel.
     """
     asked = CUDA.resolve(step, like, device, given)
-    if not asked["own"]:
-        function, source = from_ladder(asked["step"], **asked["parameters"]), CUDA.source_of(asked["step"])
-        return CudaKernel(function, source=source, **asked)
-    text = isinstance(step, str)
-    function, source = (from_text(step, **asked["parameters"]), step) if text else from_function(step)
-    if not given and re.search(r"^@\w*\.?(cuda|jit)\b", source, re.MULTILINE):  # no builder: it has a GPU's sizes
+    if callable(step):
+        function, source = from_function(step)
+    else:
+        source = step if asked["own"] else CUDA.source_of(asked["step"])
+        function = from_text(source, **asked["parameters"])
+    builds = not re.search(r"^@\w*\.?(cuda|jit)\b", source, re.MULTILINE)
+    if asked["own"] and not given and not builds:  # so it has a GPU's sizes
         asked["parameters"] = ladder.parameters(ladder.STEPS[asked["step"]], devices.PTX_MACHINE, given)
     return CudaKernel(function, source=source, **asked)
 

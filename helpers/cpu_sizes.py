@@ -3,7 +3,6 @@
 `ladder.py` asks for them: those of a device, for large products, and for `packed` those of one product, too.
 """
 
-LONGEST_ROW = 2048  # columns of one row of C that a work-item adds to, again and again: a part of the first cache
 # `packed` packs so many bytes of B at a time: a part of the second cache, from where every patch reads them.
 PIECE = 2**20
 DEEPEST, SHALLOWEST = 512, 256  # rows of such a piece: a patch's rows of A, so deep, stay in the first cache
@@ -74,11 +73,6 @@ def piece_depth(device, BN, TN, VW):
 def packed_by_shape(p, device, M, N, K):
     """The parameters of `packed` for one product, from `p`, those for large ones."""
     VW = next((width for width in (4, 8) if N <= width < p["VW"]), p["VW"])
-    if M == 1:  # each number of B is used once, where it lies: a share of the row for each core, a few rows at a time
-        TN, BK = min(4, ceil_div(N, VW)), 2 * VW
-        most = max(1, min(LONGEST_ROW, piece_bytes(device) // (4 * BK)) // (TN * VW)) * TN * VW
-        BN = even_share(ceil_div(N, device.units), most, TN * VW)
-        return p | dict(BM=1, BN=BN, BK=BK, TM=1, TN=TN, VW=VW, STRIPS=1)
     # A patch takes about the time of its rows, and of one more for its row of B. No vector without a column of C, and
     # no panel for which local memory has no room.
     TM = min(range(p["TM"], 0, -1), key=lambda rows: ceil_div(M, rows) * (rows + 1))

@@ -27,34 +27,20 @@ NO_TILES = dict(filled="0", staged="0", read="0")
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One rung. Its parameters are a dict `p`: TILE, or BM, BN, BK of a block's tiles and TM, TN of a thread's patch.
+    """One rung. Its parameters are a dict `p`: TILE, or BM, BN, BK of a block's tiles and TM, TN of a thread's."""
 
-    name      also the name of its file in helpers/cuda and helpers/opencl
-    defaults  parameters by kind of device (`devices.KINDS`), or functions of the device that give them
-    space     values worth trying, {parameter: tuple}; of others, `tune` tries half of the default and its double
-    unlike    two sets of small parameters, no two sizes of a set equal, by which a check sees two of them mixed up
-    needs     formulas that its parameters must fulfil, such as "BM % TM == 0"
-    formulas  those of `FORMULAS` that are others for this step
-    dialects  those it is written in
-    x_along   "columns": x runs along a row of C; "rows": down a column of C
-    reuse     True: a block loads each element of A and B that it needs once; False: each thread does
-    inputs    types that INPUT may name, to which A and B are rounded: such a step is no rung
-    capability  the least compute capability of a GPU that has what the step uses
-    by_shape  where sizes follow from a product's shape: (defaults, device, M, N, K) -> parameters
-    """
-
-    name: str
-    defaults: dict
-    space: dict = field(default_factory=dict)
-    unlike: tuple = ()
-    needs: tuple = ()
-    formulas: dict = field(default_factory=dict)
-    dialects: tuple = ("CUDA", "OpenCL")
-    x_along: str = "columns"
-    reuse: bool = True
-    inputs: tuple = ()
-    capability: tuple = ()
-    by_shape: Callable | None = None
+    name: str  # also that of its file in helpers/cuda and helpers/opencl
+    defaults: dict  # parameters by kind of device (`devices.KINDS`), or functions of the device that give them
+    space: dict = field(default_factory=dict)  # {parameter: values to try}; `tune` halves and doubles the others
+    unlike: tuple = ()  # two sets of parameters, no two sizes of a set equal, by which a check sees two mixed up
+    needs: tuple = ()  # formulas that its parameters must fulfil, such as "BM % TM == 0"
+    formulas: dict = field(default_factory=dict)  # those of `FORMULAS` that are others for this step
+    dialects: tuple = ("CUDA", "OpenCL")  # those it is written in
+    x_along: str = "columns"  # x runs along a row of C; "rows": down a column of C
+    reuse: bool = True  # a block loads each element of A and B that it needs once; False: each thread does
+    inputs: tuple = ()  # types that INPUT may name, to which A and B are rounded: such a step is no rung
+    capability: tuple = ()  # the least compute capability of a GPU that has what the step uses
+    by_shape: Callable | None = None  # sizes for one product: (defaults, device, M, N, K) -> parameters
 
     def value(self, formula, p):
         """What a formula comes to, or that of this name."""
@@ -90,22 +76,14 @@ class Step:
         tiles = ceil_div(M, rows) * ceil_div(N, columns) * ceil_div(K, depth)
         return tiles * self.value("read", p), tiles * self.value("filled", p)
 
-    def accepts(self, p):
-        """Whether those parameters fulfil what the step needs."""
-        return all(self.value(need, p) for need in self.needs)
-
-    def suits(self, device):
-        """Whether the step has parameters for a device of that kind."""
-        return kind_of(device) in self.defaults
-
     def fits(self, p, device):
         """Whether the device has threads and shared memory enough for a block."""
         x, y = self.block(p)
         return x * y <= device.max_threads and 4 * self.value("staged", p) <= device.shared_bytes
 
     def defaults_for(self, device):
-        """The parameters for that device when none are given, a new dict."""
-        default = self.defaults[kind_of(device)]
+        """The parameters for that device when none are given, a new dict; an empty one where the step is for others."""
+        default = self.defaults.get("GPU" if device.kind == "PTX machine" else device.kind, {})
         return dict(default(device) if callable(default) else default)
 
 
@@ -241,11 +219,6 @@ STEPS = {
 }
 
 
-def kind_of(device):
-    """For which of `KINDS` that device is given parameters."""
-    return "GPU" if device.kind == "PTX machine" else device.kind
-
-
 def steps(dialect):
     """The names of the steps that are written in that dialect, such as "OpenCL", in order, and compute in float32."""
     return tuple(name for name, step in STEPS.items() if dialect in step.dialects and not step.inputs)
@@ -270,11 +243,11 @@ def parameters(step, device, given):
     Raises ValueError for an unknown parameter, a value that is no positive int, sizes that the step cannot have, and a
     block that exceeds the device's threads or shared memory.
     """
-    if not step.suits(device):
+    p = step.defaults_for(device)
+    if not p:
         raise ValueError(
             f"{step.name} has no parameters for {device.name}, a {device.kind}; it is for: {', '.join(step.defaults)}."
         )
-    p = step.defaults_for(device)
     for key, value in given.items():
         if key not in p:
             raise ValueError(f"{step.name} has no parameter {key!r}; it has: {', '.join(p)}.")

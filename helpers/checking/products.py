@@ -114,8 +114,8 @@ class KernelProduct(FunctionProduct):
         found = []
         for one in step.unlike:
             sizes = k.parameters | {name: value for name, value in one.items() if name in names}
-            if sizes != k.parameters and step.accepts(sizes):
-                with suppress(KernelError):  # its builder may refuse other sizes
+            if sizes != k.parameters:
+                with suppress(KernelError, ValueError):  # its step or its builder may refuse other sizes
                     found.append(self.of(dialect(k.dialect).build(source, device, like=k.step, **sizes)))
         return found
 

@@ -213,7 +213,7 @@ def ladder_kernels(dialects: Sequence[str] | str | None, steps: Sequence[str] | 
     kernels = [HostKernel(numpy_matmul)]
     for one in dialects_called(dialects):
         for step in map(ladder.step, some("steps", steps or ladder.rungs())):
-            if one.name in step.dialects and (steps or step.suits(one.device(None, None))):
+            if one.name in step.dialects and (steps or step.defaults_for(one.device())):
                 kernels.append(one.build(step.name))
     if untimed := [str(k) for k in kernels if k.untimed]:
         print(NO_SPEED.format(", ".join(untimed)))

@@ -90,12 +90,9 @@ HINTS = {
 
 
 def numba_says(error: Exception, source: str, line_of: Callable[[str, int], int]) -> tuple[tuple[str, dict], int]:
-    """(what Numba says to the kernel's author, the line of the source that it is about, 0 for none).
+    """What Numba says to the kernel's author, (sentence, values), and the line of `source` that it means, 0 for none.
 
-    What it says is (sentence, values), see `language.spelled`.
-
-    source    the kernel's, whose lines are numbered from 1
-    line_of   a function of a file and a line in it: that line of `source`, another number for one that is not there
+    `line_of`: a function of a file and a line in it: that line of `source`, another number for one that is not there.
     """
     numbers = [line_of(*place) for place in places_of(error)]
     line = next((number for number in numbers if 0 < number <= source.count("\n") + 1), 0)

@@ -93,28 +93,16 @@ class Work:
 
 
 class Contestant:
-    """Whatever computes A @ B here. A subclass has `launcher`, which `Work` takes, and overrides what differs.
+    """Whatever computes A @ B here. A subclass has `launcher`, which `Work` takes, and overrides what differs."""
 
-    dialect        "CUDA", "OpenCL", or "Python" for what runs on the host
-    name           as timings call it
-    step           the rung that it is, or is launched like; None for what is not of the ladder
-    parameters     a dict, empty where there are none; where they follow from the shape, those of a large product
-    source         its source as text, "" where there is none to show
-    device         the `devices.Device` it runs on; None for the host
-    backend        the `Backend` of its work, a class
-    own            True for a learner's kernel, which must pass `check` before it runs here
-    build_seconds  what building took; None where nobody knows
-    inputs         the type that it rounds A and B to, such as "tf32"; "float32" where it takes them as they are
-    """
-
-    dialect = "Python"
-    name = step = None
-    device: Device | None = None
-    parameters: dict = {}  # noqa: RUF012, replaced, never changed
-    source = ""
-    own = False
-    build_seconds: float | None = 0.0
-    inputs = "float32"
+    dialect = "Python"  # or "CUDA", "OpenCL"; this one runs on the host
+    name = step = None  # as timings call it; the rung that it is, or is launched like, if any
+    device: Device | None = None  # None: the host
+    parameters: dict = {}  # noqa: RUF012, replaced, never changed; those of a large product, where they follow its shape
+    source = ""  # its text, if there is one to show
+    own = False  # True for a learner's kernel, which must pass `check` before it runs here
+    build_seconds: float | None = 0.0  # None where nobody knows
+    inputs = "float32"  # or the type that it rounds A and B to, such as "tf32"
     backend: type[Backend] = Backend
 
     def __call__(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:

@@ -163,12 +163,11 @@ built = functools.cache(opencl_kernel)
 
 
 # Intel's and NVIDIA's compilers write "FILE:3:7: error: ...", PoCL's "error: FILE:3:7: ...".
-ERROR = re.compile(r"(?:^|:)(\d+):\d+: (?:fatal )?error: (.*)", re.MULTILINE)
-ERROR_OF_POCL = re.compile(r"error: \S*:(\d+):\d+: (.*)")
+ERROR = re.compile(r"^(?:error: )?\S*?(\d+):\d+: (?:(?:fatal )?error: )?(.*)", re.MULTILINE)
 
 
 def compiler_says(log, source):
     """The compiler's own errors, each with the source line it means; the whole log if none is recognised."""
-    found = ERROR.findall(log) or ERROR_OF_POCL.findall(log)
+    found = [(place[1], place[2]) for place in ERROR.finditer(log) if "error: " in place[0]]
     said = dict.fromkeys(quoted(source, int(number), message) for number, message in found)
     return "\n".join(said) or log.rpartition("BUILD_PROGRAM_FAILURE")[2].strip()

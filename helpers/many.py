@@ -153,7 +153,7 @@ class StreamedWork(Work):
         with ThreadPoolExecutor(1 if self.kernel.untimed else TRACKS) as threads:
             for k, block in product(depths, rows if A_stays else columns):
                 X = self.A[block, k] if A_stays else self.B[k, block]
-                self.staying = self.kernel.place(X)
+                self.staying = self.kernel.backend(self.kernel.device).hold(X.size, np.nan, X)
                 up.append(X.nbytes)
                 blocks = [(block, other) for other in columns] if A_stays else [(other, block) for other in rows]
                 tracks = [threads.submit(self.let_pass, k, blocks[n::TRACKS], up, down) for n in range(TRACKS)]
@@ -164,17 +164,19 @@ class StreamedWork(Work):
 
     def let_pass(self, k, blocks, up, down):
         """In one track: copy a block, multiply it with the one that stays, bring a block of C back; then the next."""
-        A_stays, passing, work = self.plan.stays == "A", None, None
+        A_stays, shape, work = self.plan.stays == "A", None, None
+        on, K = self.kernel.backend(self.kernel.device), k.stop - k.start
         for rows, columns in blocks:
             X, begin = self.B[k, columns] if A_stays else self.A[rows, k], time.perf_counter()
-            if passing and passing.shape == X.shape:
-                work.on.write(passing.memory, np.ascontiguousarray(X))
+            if shape == X.shape:
+                on.write(work.B if A_stays else work.A, np.ascontiguousarray(X))
             else:
-                passing = work = None  # gone before the next one comes
-                passing = self.kernel.place(X)
+                shape, work = X.shape, None  # gone before the next one comes
+                sizes = rows.stop - rows.start, columns.stop - columns.start, K
+                passing = on.hold(X.size, np.nan, X)
                 pair = (self.staying, passing) if A_stays else (passing, self.staying)
-                work = self.kernel.upload(*pair, fill=None)
-                del pair
+                work = Work(on, sizes, *pair, None, self.kernel.fitted(*sizes).launcher)
+                del passing, pair
             copied = time.perf_counter()
             self.copies.append((begin, copied))
             work.launch()

@@ -15,7 +15,6 @@ from ..devices import Device
 from ..errors import KernelError, in_our_words
 from ..language import ENGLISH, spelled
 from . import operands
-from .operands import OnDevice
 
 PAST_THE_END = "the kernel wrote {count} elements past the end of C: a store guard is missing"
 LOST = "the GPU stopped a kernel: {error}. If nothing runs on the GPU from here, restart Python."
@@ -55,17 +54,15 @@ class Backend:
 class Work:
     """A, B and C where they are multiplied, each with a guard behind it, ready to be multiplied again and again.
 
+    `sizes`: (M, N, K). `A`, `B`: buffers, as `on.hold` makes them. `fill`: what C is full of; None leaves it as found.
     `launcher`: Work -> what multiplies once, or asks for it, as its backend's `timed` takes it.
     """
 
     on = Backend()
 
-    def __init__(
-        self, on: Backend, A: np.ndarray | OnDevice, B: np.ndarray | OnDevice, fill: float | None, launcher: Callable
-    ):
-        self.on, self.sizes = on, (A.shape[0], B.shape[1], A.shape[1])
-        self.A, self.B = (X.memory if isinstance(X, OnDevice) else on.hold(X.size, np.nan, X) for X in (A, B))
-        M, N, _ = self.sizes
+    def __init__(self, on: Backend, sizes: tuple, A: object, B: object, fill: float | None, launcher: Callable):
+        self.on, self.sizes, self.A, self.B = on, sizes, A, B
+        M, N, _ = sizes
         self.C = on.hold(M * N, operands.CANARY, None if fill is None else np.full(M * N, fill, np.float32))
         self.multiply = launcher(self)
 
@@ -119,13 +116,11 @@ class Contestant:
         work.launch()
         return work.download()
 
-    def upload(self, A: np.ndarray | OnDevice, B: np.ndarray | OnDevice, fill: float | None = np.nan) -> Work:
-        """Put A (M, K) and B (K, N), or what `place` made of them, where they are multiplied, and a C full of `fill`.
-
-        With fill=None, C is left as it is found.
-        """
-        M, N, K = operands.validate(A, B)
-        return Work(self.backend(self.device), A, B, fill, self.fitted(M, N, K).launcher)
+    def upload(self, A: np.ndarray, B: np.ndarray, fill: float | None = np.nan) -> Work:
+        """Put A (M, K) and B (K, N) where they are multiplied, beside a C full of `fill`."""
+        sizes, on = operands.validate(A, B), self.backend(self.device)
+        X, Y = on.hold(A.size, np.nan, A), on.hold(B.size, np.nan, B)
+        return Work(on, sizes, X, Y, fill, self.fitted(*sizes).launcher)
 
     def refuse(self, M: int, N: int, K: int) -> None:
         """Raise what speaks against a product of that size; return None if nothing does."""
@@ -232,10 +227,6 @@ class Kernel(Contestant):
         """Raise MemoryError for a matrix of more elements than a kernel's 32-bit index counts."""
         if max(M * K, K * N, M * N) + operands.GUARD >= 2**31:
             raise MemoryError(f"{M} x {K} times {K} x {N} is too large. Multiply a block of rows of A at a time.")
-
-    def place(self, X: np.ndarray) -> OnDevice:
-        """Copy X, float32, to the device, to be given to `upload` in its place, once or more often."""
-        return OnDevice(X.shape, self.backend(self.device).hold(X.size, np.nan, X))
 
     def grid(self, M: int, N: int) -> tuple[int, int]:
         """Blocks along (x, y) for a C of M x N."""

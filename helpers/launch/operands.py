@@ -1,7 +1,5 @@
 """What may be multiplied: operands, and the guards around them on a device."""
 
-from typing import NamedTuple
-
 import numpy as np
 
 from ..arguments import sizes, told
@@ -12,13 +10,6 @@ GUARD = 1 << 16
 CANARY = np.float32(-6.2831853e37)
 
 
-class OnDevice(NamedTuple):
-    """A float32 matrix that a device holds: what `Kernel.place` returns, and `Kernel.upload` takes without a copy."""
-
-    shape: tuple[int, int]
-    memory: object
-
-
 def leave_guards_out() -> None:
     """Make buffers as long as their matrices. For a process in which Oclgrind watches the ends of the buffers."""
     global GUARD
@@ -26,14 +17,14 @@ def leave_guards_out() -> None:
 
 
 def validate(A: np.ndarray, B: np.ndarray) -> tuple[int, int, int]:
-    """The sizes (M, N, K) of the product of A (M, K) and B (K, N), float32 arrays of any layout, or `OnDevice`.
+    """The sizes (M, N, K) of the product of A (M, K) and B (K, N), float32 arrays of any layout.
 
     Raises TypeError for another type, and ValueError for shapes that do not multiply.
     """
     for name, X in (("A", A), ("B", B)):
-        if not isinstance(X, OnDevice) and (not isinstance(X, np.ndarray) or X.dtype != np.float32):
+        if not isinstance(X, np.ndarray) or X.dtype != np.float32:
             raise TypeError(f"{name} is {told(X)}; give a NumPy array of float32, such as np.float32({name}).")
-        if len(X.shape) != 2:
+        if X.ndim != 2:
             raise ValueError(f"{name} has shape {X.shape}; a matrix has two sizes: {name}.reshape(rows, columns).")
     if A.shape[1] != B.shape[0]:
         raise ValueError(

@@ -195,14 +195,6 @@ def test_more_blocks_down_than_cuda_launches_are_refused_and_as_many_across_are_
         k.refuse(4 * 65535 + 1, 1, 1)
 
 
-@both
-def test_what_is_placed_is_multiplied_where_it_lies(build):
-    k, (A, B) = build("naive"), draw(5, 6, 7)
-    work = k.upload(k.place(A), B)
-    work.launch()
-    assert not wrong_elements(work.download(), A, B).any()
-
-
 @pytest.mark.parametrize("own", [False, True], ids=["a step, when it is built", "a learner's, when it is launched"])
 def test_a_kernel_for_a_gpu_is_compiled_once(own):
     def refuses(signature):

@@ -20,7 +20,7 @@ def stopped():
 
 @pytest.mark.skipif(not devices.compiling(), reason="a GPU's own arrays take no stand-ins")
 def test_what_a_driver_stops_says_what_to_do(monkeypatch):
-    work = Work(CudaBackend(devices.cuda_device()), A, A, 0, lambda work: stopped)
+    work = Work(CudaBackend(devices.cuda_device()), (4, 4, 4), A, A, 0, lambda work: stopped)
     monkeypatch.setattr("helpers.launch.on_cuda.cuda.event", lambda timing: SimpleNamespace(record=lambda: None))
     with pytest.raises(KernelError, match=r"the GPU stopped a kernel: .*restart Python") as lost:
         work.timed(3)

@@ -32,10 +32,8 @@ def of_the_user() -> str:
 @functools.cache
 def chinese_font() -> str:
     """The name of a font here that has Chinese characters, for pictures; "" where none is known."""
-    try:
-        from matplotlib.font_manager import findSystemFonts, fontManager
-    except ImportError:  # the doctor says so
-        return ""
+    from matplotlib.font_manager import findSystemFonts, fontManager  # only now: it takes a while
+
     for path in sorted(findSystemFonts()):  # matplotlib's own list may be older than a font
         if re.search(FONT_FILES, path, re.IGNORECASE):
             with contextlib.suppress(Exception):  # as of some of macOS, which FreeType cannot read

@@ -21,8 +21,8 @@ from summa import INFINIBAND_NDR, bytes_moved, from_file, this_machine  # noqa: 
 from . import devices, ladder
 from .arguments import sizes
 from .ladder import ceil_div
-from .launch import Contestant, Kernel, opencl_kernel, operands
-from .launch.kernel import Work
+from .launch import Contestant, Kernel, opencl_kernel
+from .launch.kernel import GUARD, Work, validate
 
 TRACKS = 2
 BUFFERS = 1 + 2 * TRACKS  # on the device: what stays, and of each track what passes by and its block of C
@@ -59,7 +59,7 @@ class Plan:
         """The most that lies there at the same time, with the guard behind each buffer."""
         M, N, K = self.block
         stays, passes = (M * K, K * N) if self.stays == "A" else (K * N, M * K)
-        return 4 * (stays + TRACKS * (passes + M * N) + BUFFERS * operands.GUARD)
+        return 4 * (stays + TRACKS * (passes + M * N) + BUFFERS * GUARD)
 
     def __str__(self):
         (M, N, K), deep = self.block, self.counts[2]
@@ -76,7 +76,7 @@ def plan(k: Kernel, M: int, N: int, K: int, budget: float) -> Plan:
     Blocks are whole tiles of the kernel, except where the matrix ends. Raises ValueError for a budget that holds none.
     """
     M, N, K = sizes((M, N, K))
-    room, found = int(budget) // 4 - BUFFERS * operands.GUARD, []
+    room, found = int(budget) // 4 - BUFFERS * GUARD, []
     rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
     for stays, BK in product("BA", [min(K, n) for n in range(depth, K + depth, depth)]):
         (end, tile), (other_end, thin) = ((M, rows), (N, columns)) if stays == "A" else ((N, columns), (M, rows))
@@ -118,7 +118,7 @@ class Streamed(Contestant):
 
     def upload(self, A: np.ndarray, B: np.ndarray, fill: float | None = np.nan) -> "StreamedWork":
         """A and B stay on the host, beside a C full of `fill`."""
-        operands.validate(A, B)
+        validate(A, B)
         self.last = StreamedWork(self.kernel, self.budget, A, B, fill)
         return self.last
 

@@ -34,7 +34,7 @@ REFUSED = [
     (lambda: many.streamed(CL, 10)(A, B), "a budget of 10 bytes holds no tile"),
     # what would take minutes
     (lambda: instruments.trace(CL, 1000, 1000, 1000), "stay at M . N . K <= 32768"),
-    (lambda: instruments.run_ptx("naive", 1, 1, 10**9), "Stay at M . N . K <= 268435456"),
+    (lambda: instruments.run_ptx("naive", 1, 1, 10**9), "stay at M . N . K <= 268435456"),
     (lambda: pictures.picture_owners(CL, 180, 180), "such as 64 x 64"),
     (lambda: pictures.film(CL, 180, 180, 1).html(), "such as 64 x 64"),
 ]

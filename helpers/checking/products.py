@@ -71,9 +71,9 @@ class FunctionProduct(Function):
     def failure(self, error: Exception) -> Finding:
         """An exception of `multiply` as a `Finding`."""
         if isinstance(error, OutOfTime):  # as `cuda_without_gpu` says it: the line of code stands below
-            text, _, code = error.sentence[0].partition("\n    ")
+            (text, _, code), line = error.sentence[0].partition("\n    "), error.sentence[1]["line"]
             key = "{text}, at `{code}`" if code else "{text}"
-            return Finding(Kind.TOO_SLOW, key, (error.line,) if error.line else (), {"text": text, "code": code})
+            return Finding(Kind.TOO_SLOW, key, (line,) if line else (), {"text": text, "code": code})
         if isinstance(error, NotYet):
             return Finding(Kind.NO_ANSWER, "returns_none")
         if isinstance(error, KernelError) and (kind := KINDS.get(error.sentence[0])):

@@ -14,10 +14,44 @@ from ..arguments import sizes, some, told
 from ..devices import Device
 from ..errors import KernelError, in_our_words
 from ..language import ENGLISH, spelled
-from . import operands
 
 PAST_THE_END = "the kernel wrote {count} elements past the end of C: a store guard is missing"
 LOST = "the GPU stopped a kernel: {error}. If nothing runs on the GPU from here, restart Python."
+# Behind every device buffer lie this many more float32, 256 KiB. Behind A and B they are NaN, so that a kernel
+# which reads past the end poisons its result; behind C they hold a value that no store leaves as it is.
+GUARD = 1 << 16
+CANARY = np.float32(-6.2831853e37)
+
+
+def leave_guards_out() -> None:
+    """Make buffers as long as their matrices. For a process in which Oclgrind watches the ends of the buffers."""
+    global GUARD
+    GUARD = 0
+
+
+def validate(A: np.ndarray, B: np.ndarray) -> tuple[int, int, int]:
+    """The sizes (M, N, K) of the product of A (M, K) and B (K, N), float32 arrays of any layout.
+
+    Raises TypeError for another type, and ValueError for shapes that do not multiply.
+    """
+    for name, X in (("A", A), ("B", B)):
+        if not isinstance(X, np.ndarray) or X.dtype != np.float32:
+            raise TypeError(f"{name} is {told(X)}; give a NumPy array of float32, such as np.float32({name}).")
+        if X.ndim != 2:
+            raise ValueError(f"{name} has shape {X.shape}; a matrix has two sizes: {name}.reshape(rows, columns).")
+    if A.shape[1] != B.shape[0]:
+        raise ValueError(
+            f"A is {A.shape[0]} x {A.shape[1]} and B is {B.shape[0]} x {B.shape[1]}: "
+            f"the columns of A ({A.shape[1]}) must be as many as the rows of B ({B.shape[0]})."
+        )
+    return A.shape[0], B.shape[1], A.shape[1]
+
+
+def draw(M: int, N: int, K: int) -> tuple[np.ndarray, np.ndarray]:
+    """Fresh float32 operands A (M, K) and B (K, N), uniform in [-1, 1). Raises ValueError for what is no size."""
+    M, N, K = sizes((M, N, K))
+    rng = np.random.default_rng()
+    return tuple(2 * rng.random(shape, dtype=np.float32) - 1 for shape in ((M, K), (K, N)))
 
 
 class Backend:
@@ -32,7 +66,7 @@ class Backend:
 
     def hold(self, size: int, behind: float, X: np.ndarray | None = None) -> object:
         """A buffer of so many float32, those of X if it is given, and behind them a guard full of `behind`."""
-        buffer, guard = self.empty(size + operands.GUARD), np.full(operands.GUARD, behind, np.float32)
+        buffer, guard = self.empty(size + GUARD), np.full(GUARD, behind, np.float32)
         if X is not None:
             self.write(buffer, np.ascontiguousarray(X))
         if guard.size:
@@ -63,7 +97,7 @@ class Work:
     def __init__(self, on: Backend, sizes: tuple, A: object, B: object, fill: float | None, launcher: Callable):
         self.on, self.sizes, self.A, self.B = on, sizes, A, B
         M, N, _ = sizes
-        self.C = on.hold(M * N, operands.CANARY, None if fill is None else np.full(M * N, fill, np.float32))
+        self.C = on.hold(M * N, CANARY, None if fill is None else np.full(M * N, fill, np.float32))
         self.multiply = launcher(self)
 
     def launch(self) -> float:
@@ -78,7 +112,7 @@ class Work:
         """C, float32 (M, N), as a new array. Raises KernelError if something wrote past its end."""
         M, N, _ = self.sizes
         guard = self.on.read(self.C, M * N)
-        if touched := np.count_nonzero(guard != operands.CANARY):
+        if touched := np.count_nonzero(guard != CANARY):
             raise KernelError(PAST_THE_END, count=touched)
         return self.on.read(self.C, 0, M * N).reshape(M, N)
 
@@ -108,7 +142,7 @@ class Contestant:
         Raises TypeError or ValueError for operands that do not fit, MemoryError when they are too large for the device,
         KernelError for a learner's kernel that has not passed `check`.
         """
-        M, N, K = operands.validate(A, B)
+        M, N, K = validate(A, B)
         self.refuse(M, N, K)
         if 0 in (M, N, K):
             return np.zeros((M, N), np.float32)
@@ -118,7 +152,7 @@ class Contestant:
 
     def upload(self, A: np.ndarray, B: np.ndarray, fill: float | None = np.nan) -> Work:
         """Put A (M, K) and B (K, N) where they are multiplied, beside a C full of `fill`."""
-        sizes, on = operands.validate(A, B), self.backend(self.device)
+        sizes, on = validate(A, B), self.backend(self.device)
         X, Y = on.hold(A.size, np.nan, A), on.hold(B.size, np.nan, B)
         return Work(on, sizes, X, Y, fill, self.fitted(*sizes).launcher)
 
@@ -162,7 +196,7 @@ class HostKernel(Contestant):
 
     def upload(self, A: np.ndarray, B: np.ndarray, fill: float = np.nan) -> "HostWork":
         """Copy A (M, K) and B (K, N). `fill` goes unused, since the function makes C itself."""
-        operands.validate(A, B)
+        validate(A, B)
         return HostWork(self.function, A, B)
 
 
@@ -225,7 +259,7 @@ class Kernel(Contestant):
 
     def refuse_size(self, M: int, N: int, K: int) -> None:
         """Raise MemoryError for a matrix of more elements than a kernel's 32-bit index counts."""
-        if max(M * K, K * N, M * N) + operands.GUARD >= 2**31:
+        if max(M * K, K * N, M * N) + GUARD >= 2**31:
             raise MemoryError(f"{M} x {K} times {K} x {N} is too large. Multiply a block of rows of A at a time.")
 
     def grid(self, M: int, N: int) -> tuple[int, int]:

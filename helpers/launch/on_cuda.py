@@ -64,10 +64,8 @@ def device_for(step, name):
 def refuse_long(M: int, N: int, K: int) -> None:
     """Raise ValueError for sizes that the PTX machine would take minutes for."""
     if M * N * K > LARGEST:
-        raise ValueError(
-            f"{M} x {K} times {K} x {N} would take the PTX machine minutes: it runs in Python. Stay at "
-            f"M * N * K <= {LARGEST}, such as 128 x 128 x 64."
-        )
+        what = f"{M} x {K} times {K} x {N} would take the PTX machine minutes"
+        raise ValueError(f"{what}; stay at M * N * K <= {LARGEST}, such as 128 x 128 x 64.")
 
 
 class CudaBackend(Backend):

@@ -14,7 +14,8 @@ import pytest
 from few import SMALL
 
 from helpers import check, cuda_kernel, devices, ladder, measure, opencl_kernel, with_part
-from helpers.launch import CudaKernel, KernelError, dialect, draw, on_opencl, operands
+from helpers.launch import CudaKernel, KernelError, dialect, draw, on_opencl
+from helpers.launch.kernel import GUARD, validate
 from helpers.launch.on_cuda import SIGNATURE
 from helpers.launch.on_opencl import aligned
 from kernel_judge import wrong_elements
@@ -168,7 +169,7 @@ GOOD = np.ones((3, 4), np.float32)
 )
 def test_bad_operands_are_named(A, B, error, words):
     with pytest.raises(error) as raised:
-        operands.validate(A, B)
+        validate(A, B)
     assert words in str(raised.value)
 
 
@@ -180,7 +181,7 @@ def test_the_ptx_machine_refuses_sizes_that_take_minutes(no_spirv):
 
 def test_a_matrix_of_more_elements_than_32_bits_count_is_refused():
     k = opencl_kernel("naive")
-    most = 2**31 - 1 - operands.GUARD
+    most = 2**31 - 1 - GUARD
     k.refuse(most, 1, 1)
     with pytest.raises(MemoryError, match="Multiply a block of rows of A at a time"):
         k.refuse(1, most + 1, 1)

@@ -10,8 +10,7 @@ import pytest
 
 from helpers import check, cuda_kernel, devices, opencl_kernel
 from helpers.launch import draw
-from helpers.launch.kernel import Work
-from helpers.launch.operands import GUARD
+from helpers.launch.kernel import GUARD, Work
 from helpers.many import Plan, StreamedWork, plan, streamed
 from kernel_judge import wrong_elements
 

@@ -10,7 +10,7 @@ from cuda_without_gpu import device, to_ptx
 from kernel_judge import Finding, Kind, Report, Seen
 from kernel_judge.touched import FLOAT, Launched, outside_on_ptx
 
-from ..checking.cuda import CudaProduct, refused
+from ..checking import cuda
 from ..child import in_child, source_line
 from ..launch import Kernel, cuda_kernel
 from .answers import Answer
@@ -32,7 +32,7 @@ def check_add(add: Callable) -> Report:
     3,907 blocks of 256 threads run it, watched, on 1,000,003 elements, in a child process.
     """
     k = cuda_kernel(add, like="naive")  # for its source, and its way into a child; its launch is this page's own
-    found = CudaProduct(k).came_of(in_child(k, partial(watched, k))).findings
+    found = cuda.CudaProduct(k).came_of(in_child(k, partial(watched, k))).findings
     return Answer(k.function.__name__, tuple(found), k.source)
 
 
@@ -42,7 +42,7 @@ def watched(k: Kernel) -> Seen:
         ptx = to_ptx.text_of(to_ptx.compiled_for(k.function, *EXAMPLE), each=True)
     except Exception as error:  # Numba raises many kinds, each of which is about the kernel
         whole = "setitem(array(float32, 1d, C), int64, array" in str(error)  # Numba has no such store
-        return Seen([Finding(Kind.NOT_COMPILED, WHOLE) if whole else refused(k, error)])
+        return Seen([Finding(Kind.NOT_COMPILED, WHOLE) if whole else cuda.refused(k, error)])
     a, b = (np.random.default_rng(seed).random(SIZE, dtype=np.float32) for seed in (0, 1))
     args = []
     for array in (a, b, np.full(SIZE, np.nan, np.float32)):

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from .. import ladder
-from ..arguments import sizes, some, told
+from ..arguments import sizes, told
 from ..devices import Device
 from ..errors import KernelError, in_our_words
 from ..language import ENGLISH, spelled
@@ -283,12 +283,3 @@ class Kernel(Contestant):
 
     def __repr__(self):
         return f"<{self}: {ladder.spell(self.parameters)}>"
-
-
-def refuse_shapes(k: Contestant, shapes: object) -> list[tuple[int, int, int]]:
-    """The (M, N, K) of a list of shapes. Raises ValueError for what is none, and what speaks against one of them."""
-    shapes = [sizes(shape) for shape in some("shapes", shapes)]
-    if isinstance(k, Kernel):
-        for shape in shapes:
-            k.refuse_size(*shape)
-    return shapes

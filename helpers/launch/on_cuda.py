@@ -136,8 +136,8 @@ class CudaKernel(Kernel):
         try:
             if self.runs_natively:
                 try:
-                    self.native = native_launcher(self, native_code(self))
-                except NotNative:
+                    self.native = native_launcher(self, compile_native(self.function, *EXAMPLE, block=self.block))
+                except NotNative:  # it uses what only the PTX machine has
                     self.device = devices.PTX_MACHINE
             if not self.native:
                 self.function.compile(SIGNATURE)
@@ -158,11 +158,6 @@ class CudaKernel(Kernel):
             return self.native(work)
         M, N, _ = work.sizes
         return functools.partial(self.function[self.grid(M, N), self.block], *work.matrices())
-
-
-def native_code(k: CudaKernel) -> NativeKernel:
-    """The SPIR-V of a CUDA kernel. Raises NotNative where it uses what only the PTX machine has."""
-    return compile_native(k.function, *EXAMPLE, block=k.block)
 
 
 def native_launcher(k: CudaKernel, native: NativeKernel, *options: str) -> Callable:

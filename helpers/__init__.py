@@ -16,14 +16,14 @@ if not (find_spec("tomllib") and find_spec("platformdirs")):  # the first is Pyt
 
 import lazy_loader
 
-from . import devices, drivers, terminal
-from .doctor import doctor as doctor
+from . import devices, drivers, files
+from .needs import doctor as doctor
 
 devices.find_home()  # before anything is loaded
 devices.prepare_numba()  # before anything loads Numba
 drivers.show_drivers()  # before anything lists OpenCL's
-terminal.print_in_utf8()
-if terminal.in_a_notebook():
+files.print_in_utf8()
+if "IPython" in sys.modules and hasattr(sys.modules["IPython"].get_ipython(), "kernel"):
     from . import notebook
 
     notebook.prepare(sys.modules["IPython"].get_ipython())

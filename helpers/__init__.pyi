@@ -6,7 +6,6 @@ from .clock import machine_limits as machine_limits
 from .clock import measure as measure
 from .clock import measure_ladder as measure_ladder
 from .clock import tune as tune
-from .doctor import doctor as doctor
 from .exercises import ask as ask
 from .exercises import check_loads as check_loads
 from .exercises import judge_wishes as judge_wishes
@@ -19,5 +18,6 @@ from .instruments import traffic as traffic
 from .language import set_language as set_language
 from .launch import cuda_kernel as cuda_kernel
 from .launch import opencl_kernel as opencl_kernel
+from .needs import doctor as doctor
 from .pictures import show as show
 from .pictures import show_changes as show_changes

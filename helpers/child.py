@@ -10,7 +10,7 @@ from types import FunctionType
 from kernel_judge import child, oclgrind, packing
 from kernel_judge.child import Outcome
 
-from . import devices, drivers
+from . import devices
 from .launch import Contestant, HostKernel, Kernel, dialect
 from .launch.cuda_source import came_as_text
 from .launch.kernel import leave_guards_out
@@ -32,8 +32,8 @@ def in_child(
 
 
 def child_environment() -> dict[str, str]:
-    """This process's environment variables but the user's for Oclgrind, and what its children need beside them."""
-    return drivers.without_oclgrinds() | {
+    """This process's environment variables, and what its children need beside them."""
+    return os.environ | {
         "PYOPENCL_NO_CACHE": "1",  # a child that is ended while it holds the cache's lock would leave it locked
         "OPENBLAS_NUM_THREADS": "1",  # small products; its threads would only spin
         devices.CUDA_OF_CHILD: "PTX machine",

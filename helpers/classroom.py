@@ -1,21 +1,18 @@
 """Who is where: the verdicts that a class's pages hold, read from their files, as a table and as rows.
 
-Nothing of a student's runs. A verdict is what the page stored when its cell was last run: whoever edits the file can
-write another, and it stays when the answer above it changes.
+Nothing of a student's runs. A verdict is what the page stored when its cell was last run.
 """
 
-import csv
-import io
-import os
 import re
+import unicodedata
 from collections import Counter, defaultdict
-from dataclasses import astuple, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from kernel_judge.report import VERDICT
 
 from . import files
-from .terminal import columns, padded
 
 # {the exercise's page and number: the id of the cell that holds its stub}, a page a line
 EXERCISES = {
@@ -45,20 +42,15 @@ SIGNS = {DONE: "✓", TRIED: "✗", NOT_YET: "·", UNREADABLE: "!"}  # the best 
 LABELS = {cell: label for label, cell in EXERCISES.items()}
 MARK = "# Exercise "  # begins the line with an exercise's number that the hand-out puts above each stub
 LARGEST = 10_000_000  # bytes of a notebook: one with more holds a flood of output, and is not read
-LEFT_OUT = re.compile(r"\.|(solutions|__MACOSX)$")  # names of folders with nothing of a student's begin so
-COURSE = {"handout", "matmul-ladder", "my_pages", "notebooks", "web", "zh_CN"}  # folders of the course: no students
-FORMULA = re.compile(r"^\s*[=+\-@\uff1d\uff0b\uff0d\uff20]")  # a spreadsheet computes what begins so
+LEFT_OUT = re.compile(r"\.|(solutions|__MACOSX)$")  # names of folders and files with nothing of a student's begin so
 SHOWN = 200  # signs of a verdict below the table; the rows have all of it
-NOTEBOOK = re.compile(r"\.ipynb(\.\w{1,8})?$", re.IGNORECASE)  # a mail program or a browser may add .txt or .json
 NOT_RUN = "there is no verdict: the cell was not run, or its outputs were cleared"
 LOST = "its code cell is not in the file, or is a cell of text now"
 
 
-@dataclass(frozen=True)
-class AnswerRow:
+class AnswerRow(NamedTuple):
     """One student's answer to one exercise; or, with exercise "", a file that nobody can read, a folder without any.
 
-    Its texts are students' own, made fit for a line of a screen.
     state    "done", "tried", "not yet" or "unreadable"
     verdict  what the page says first, "" for what is done
     """
@@ -70,14 +62,10 @@ class AnswerRow:
     verdict: str
     file: str
 
-    def __post_init__(self):
-        for one in fields(self):
-            object.__setattr__(self, one.name, files.plain(getattr(self, one.name)))
-
 
 @dataclass(frozen=True)
 class ClassTable:
-    """Where a class is: a table when printed, `csv()` as text for a spreadsheet. `rows`: a list of `AnswerRow`."""
+    """Where a class is: a table when printed. `rows`: a list of `AnswerRow`."""
 
     rows: list[AnswerRow]
 
@@ -96,97 +84,75 @@ class ClassTable:
         lines += ["  ".join(f"{sign} {state}" for state, sign in SIGNS.items()) + "; one sign for each exercise", ""]
         for row in self.rows:
             if row.state in (TRIED, UNREADABLE):
-                more = "…" if len(row.verdict) > SHOWN else ""
-                lines.append(f"{row.student}  {row.exercise or row.file}: {row.verdict[:SHOWN]}{more}")
-        return "\n".join(lines).rstrip()
-
-    def csv(self) -> str:
-        """The rows, with a line of names above them. An apostrophe stands before what would be a formula."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow([field.name for field in fields(AnswerRow)])
-        writer.writerows([FORMULA.sub(r"'\g<0>", cell) for cell in astuple(row)] for row in self.rows)
-        return text.getvalue()
+                lines.append(f"{row.student}  {row.exercise or row.file}: {row.verdict[:SHOWN]}")
+        return "\n".join(map(files.plain, lines)).rstrip()
 
 
 def progress(folder: str | Path) -> ClassTable:
     """Read the verdicts in a folder of students' notebooks; nothing in them runs.
 
-    A student is a folder in it; what lies in `folder` itself, or in the course's own folders, is of one student, who is
-    called like it.
-    Raises FileNotFoundError where there is no such folder.
+    A student is a folder in it; notebooks in `folder` itself are of one student, who is called like it.
     """
     folder = Path(folder)
-    if not folder.is_dir():
-        raise FileNotFoundError(f"{folder} is no folder; name one that holds a folder for each student.")
-    names = [place.name for place in folder.iterdir() if place.is_dir() and place.name not in COURSE]
-    students, own = {name: [] for name in names if not LEFT_OUT.match(name)}, []
-    for path in notebooks_in(folder):
-        students.get(path.relative_to(folder).parts[0], own).append(path)
-    if own and not any(students.values()):
-        students = {}
-    if own:
-        students.setdefault(folder.resolve().name, []).extend(own)
+    students = {place.name: [] for place in folder.iterdir() if place.is_dir() and not LEFT_OUT.match(place.name)}
+    for path in sorted(folder.rglob("*.ipynb")):
+        parts = path.relative_to(folder).parts
+        if path.is_file() and not path.is_symlink() and not any(map(LEFT_OUT.match, parts)):
+            students.setdefault(parts[0] if len(parts) > 1 else folder.resolve().name, []).append(path)
     return ClassTable([row for name in sorted(students) for row in rows_of(name, students[name], folder)])
 
 
-def notebooks_in(folder: Path) -> list[Path]:
-    """The notebooks in the folder and those below, but for an editor's copies, the hand-out's solutions and links."""
-    found = []
-    for place, folders, names in os.walk(folder):
-        folders[:] = [name for name in folders if not LEFT_OUT.match(name)]
-        found += [Path(place, name) for name in names if NOTEBOOK.search(name) and not name.startswith(".")]
-    return sorted(path for path in found if os.path.isfile(path) and not path.is_symlink())
+def columns(text: str) -> int:
+    """How many columns of a screen a text takes: a Chinese sign takes two."""
+    return len(text) + sum(unicodedata.east_asian_width(sign) in "WF" for sign in text)
+
+
+def padded(text: str, width: int) -> str:
+    """The text with blanks behind it, so that it takes `width` columns of a screen."""
+    return text + " " * (width - columns(text))
 
 
 def rows_of(student: str, paths: list[Path], folder: Path) -> list[AnswerRow]:
     """A row for each exercise in a student's notebooks, in order: of two copies of a page, for the better verdict."""
     rows = []
     for path in paths:
-        page, file = (re.match(r"\d\d", path.name) or "?")[0], str(path.relative_to(folder))
+        file = str(path.relative_to(folder))
         try:
             rows += [AnswerRow(student, label[:2], label, *said, file) for label, said in verdicts(path).items()]
-        except files.Refused as error:
-            rows.append(AnswerRow(student, page, "", UNREADABLE, str(error), file))
-    best = {(row.page, row.exercise): row for row in sorted(rows, key=lambda row: -[*SIGNS].index(row.state))}
-    if not best and (folder / student).is_dir():
+        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+            said = error if isinstance(error, files.Refused) else "it is no notebook, or was cut off; ask for it again"
+            rows.append(AnswerRow(student, path.name[:2], "", UNREADABLE, str(said), file))
+    if not rows and (folder / student).is_dir():
         said = "no page of the course is in this folder; ask for the .ipynb files"
         return [AnswerRow(student, "?", "", UNREADABLE, said, student)]
+    best = {(row.page, row.exercise): row for row in sorted(rows, key=lambda row: -[*SIGNS].index(row.state))}
     return [best[key] for key in sorted(best)]
 
 
 def verdicts(path: Path) -> dict[str, tuple[str, str]]:
-    """{number of the exercise: (state, what is said)} in a copy of a page. Raises `files.Refused` for what is none.
+    """{number of the exercise: (state, what is said)} in a copy of a page. Raises many kinds of errors for others.
 
     An exercise's cells are the one with its stub and the code cells that follow, up to the next prose. The last of
     their verdicts counts.
     """
     found, label = {}, None
-    try:
-        for cell in files.read_json(path, LARGEST, "clear its outputs and save it again")["cells"]:
-            source = "".join(cell["source"])
-            if cell["cell_type"] != "code" or source.lstrip().startswith("# @title"):
-                label = None
-            else:
-                label = exercise_of(cell, source) or label
-            if label:
-                found[label] = verdict_in(cell.get("outputs", [])) or found.get(label, (NOT_YET, NOT_RUN))
-    except files.Refused:
-        raise
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
-        raise files.Refused("it is no notebook, or was cut off; ask for it again") from None
+    for cell in files.read_json(path, LARGEST, "clear its outputs and save it again")["cells"]:
+        source = "".join(cell["source"])
+        if cell["cell_type"] != "code" or source.lstrip().startswith("# @title"):
+            label = None
+        else:
+            label = exercise_of(cell, source) or label
+        if label:
+            found[label] = verdict_in(cell.get("outputs", [])) or found.get(label, (NOT_YET, NOT_RUN))
     pages = {label[:2] for label in found}
-    if not found and path.name[:2] in {label[:2] for label in EXERCISES}:
-        raise files.Refused("no cell of an exercise is in it")
     return {label: found.get(label, (UNREADABLE, LOST)) for label in EXERCISES if label[:2] in pages}
 
 
 def exercise_of(cell: dict, source: str) -> str | None:
     """The number of the exercise whose stub this cell is: by its mark, which outlives editors, or by its id."""
     marked = re.search(rf"^ *{MARK}(\S+)", source, re.MULTILINE)
-    if marked and marked[1] in EXERCISES:
-        return marked[1]
-    return LABELS.get(str(cell.get("id") or cell.get("metadata", {}).get("id")))  # Colab keeps it there
+    own_id = cell.get("id") or cell.get("metadata", {}).get("id")  # Colab keeps it there
+    return marked[1] if marked and marked[1] in EXERCISES else LABELS.get(str(own_id))
 
 
 def verdict_in(outputs: list[dict]) -> tuple[str, str] | None:

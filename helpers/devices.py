@@ -9,10 +9,8 @@ import functools
 import os
 import platform
 import re
-import subprocess
 import sys
 import types
-from collections import Counter
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -24,21 +22,19 @@ from cuda_without_gpu.before_numba import let_numba_load
 
 from . import drivers, files
 from .drivers import python_path as python_path
-from .drivers import version
-from .errors import CourseError
+from .drivers import version as version
 
 # Ladder parameters are chosen by kind. PoCL loops over the work-items of a group where Intel's CPU
 # compiler packs them into vector lanes, so the two want different shapes.
 # The PTX machine is given a GPU's parameters.
 KINDS = ("GPU", "CPU", "CPU (PoCL)", "PTX machine")
 
-OLDEST_COMPILER = 12, 9  # of NVIDIA's compilers that make the code which the pages count; 12.8 makes other code
-# Tells a child what a CUDA kernel meets there, whatever GPU there is: "PTX machine", or "compiler", which is NVIDIA's.
+# What a CUDA kernel meets, also in children: "GPU", "PTX machine", or "compiler", which is NVIDIA's.
 CUDA_OF_CHILD = "HELPERS_CUDA_OF_CHILD"
 PROVED_ABOVE = "HELPERS_PROVED_OPENCL"  # names to a child the OpenCL device that its parent has proved
 
 
-class DeviceError(CourseError):
+class DeviceError(RuntimeError):
     """No device of that dialect can run a kernel; the message says what to install or set."""
 
 
@@ -47,8 +43,8 @@ class Device:
     """A device that has run a kernel and returned the right numbers.
 
     `max_threads` is threads (work-items) a block (work-group); `shared_bytes` is shared (local) memory a
-    block; `memory_bytes` is all of its memory, None where that is simply the machine's. `vector_width` is float32 in
-    a vector register, 1 on a GPU; `units` are its cores, or what a GPU has in their place.
+    block. `vector_width` is float32 in a vector register, 1 on a GPU; `units` are its cores, or what a GPU has in their
+    place.
     """
 
     dialect: str
@@ -57,13 +53,9 @@ class Device:
     driver: str
     max_threads: int
     shared_bytes: int
-    memory_bytes: int | None
     handle: Any = field(default=None, compare=False, repr=False)
     vector_width: int = 1
     units: int = 1
-
-
-# ---------------------------------------------------------------------------------------------- CUDA
 
 
 @functools.cache
@@ -79,22 +71,11 @@ def nvidia_driver() -> tuple[int, int] | None:
     return number.value // 1000, number.value % 1000 // 10
 
 
-def cuda_extra() -> str:
-    """The extra of this package that brings what Numba needs of CUDA, as this machine's driver wants it."""
-    return "cuda12" if (nvidia_driver() or (13, 0)) < (13, 0) else "cuda13"
-
-
-@functools.cache
 def has_compiler() -> bool:
-    """Whether NVIDIA's compiler is installed, `OLDEST_COMPILER` or newer: it makes machine code, and needs no GPU."""
+    """Whether NVIDIA's compiler is installed: it makes machine code, and needs no GPU."""
     from gpu_model.machine_code import nvidia_tool  # which reads its table of GPUs
 
-    ptxas = nvidia_tool("ptxas")
-    if not ptxas or not nvidia_tool("nvdisasm"):
-        return False
-    said = subprocess.run([ptxas, "--version"], capture_output=True, text=True).stdout
-    release = re.search(r"release (\d+)\.(\d+)", said)  # "Cuda compilation tools, release 13.1, V13.1.80"
-    return bool(release) and tuple(map(int, release.groups())) >= OLDEST_COMPILER
+    return bool(nvidia_tool("ptxas") and nvidia_tool("nvdisasm"))
 
 
 def prepare_numba() -> None:
@@ -106,19 +87,17 @@ def prepare_numba() -> None:
         let_numba_load()
 
 
-@functools.cache
 def compiling() -> bool:
-    """True when CUDA kernels are compiled with no GPU, and run on the PTX machine, in this process."""
-    if meets := os.environ.get(CUDA_OF_CHILD):
-        return meets == "PTX machine"
-    return nvidia_driver() is None or cuda_problem() is not None
+    """True when CUDA kernels are compiled with no GPU, and run on the PTX machine, in this process and its children."""
+    if CUDA_OF_CHILD not in os.environ:
+        os.environ[CUDA_OF_CHILD] = "PTX machine" if nvidia_driver() is None or cuda_problem() else "GPU"
+    return os.environ[CUDA_OF_CHILD] == "PTX machine"
 
 
 @functools.cache
 def cuda_problem() -> str | None:
-    """None if Numba runs a kernel on the GPU, in a child, or did so before, else the last line of the error."""
-    code = "from helpers.devices import prove_cuda; prove_cuda()"
-    return drivers.problem_of_proof(code, nvidia_driver(), **{CUDA_OF_CHILD: "GPU"})
+    """None if Numba runs a kernel on the GPU, in a child, else the last line of the error."""
+    return drivers.problem_in_child("from helpers.devices import prove_cuda; prove_cuda()", **{CUDA_OF_CHILD: "GPU"})
 
 
 def prove_cuda() -> None:
@@ -139,7 +118,7 @@ def prove_cuda() -> None:
 
 
 # It runs compiled code with no GPU.
-PTX_MACHINE = Device("CUDA", "the PTX machine", "PTX machine", "none", 1024, 48 * 1024, None)
+PTX_MACHINE = Device("CUDA", "the PTX machine", "PTX machine", "none", 1024, 48 * 1024)
 
 
 @functools.cache
@@ -151,9 +130,9 @@ def cuda_device() -> Device:
 
     gpu = cuda.get_current_device()
     name = gpu.name.decode() if isinstance(gpu.name, bytes) else gpu.name
-    memory = cuda.current_context().get_memory_info().total
-    driver = "CUDA {}.{}".format(*nvidia_driver())
-    return Device("CUDA", name, "GPU", driver, gpu.MAX_THREADS_PER_BLOCK, gpu.MAX_SHARED_MEMORY_PER_BLOCK, memory, gpu)
+    driver, units = "CUDA {}.{}".format(*nvidia_driver()), gpu.MULTIPROCESSOR_COUNT
+    most, shared = gpu.MAX_THREADS_PER_BLOCK, gpu.MAX_SHARED_MEMORY_PER_BLOCK
+    return Device("CUDA", name, "GPU", driver, most, shared, gpu, units=units)
 
 
 def spirv_device() -> Device | None:
@@ -169,22 +148,18 @@ def spirv_device() -> Device | None:
     return None
 
 
-# -------------------------------------------------------------------------------------------- OpenCL
-
-
 def find_home() -> None:
     """Where this user has no home, or cannot write to its cache, give this process and its children one while they run.
 
     pyopencl and PoCL build nothing without one. Call it before anything is loaded.
     """
-    if sys.platform != "linux":
-        return
-    if os.path.expanduser("~") == "~":  # a user without a name, and HOME is not set
-        os.environ["HOME"] = str(drivers.new_folder("matmul-ladder-cache-"))
-    try:
-        files.try_writing(platformdirs.user_cache_path("pyopencl") / "written")
-    except OSError:
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError):
+            if os.path.expanduser("~") != "~":  # as of a user without a name, where HOME is not set
+                files.try_writing(platformdirs.user_cache_path("pyopencl") / "written")
+                return
         os.environ["XDG_CACHE_HOME"] = str(drivers.new_folder("matmul-ladder-cache-"))
+        os.environ.setdefault("HOME", os.environ["XDG_CACHE_HOME"])
 
 
 def prove_opencl(handle: object) -> None:
@@ -195,23 +170,13 @@ def prove_opencl(handle: object) -> None:
     context = cl.Context([handle])
     queue = cl.CommandQueue(context)
     source = "__kernel void twice(__global float *x) { x[get_global_id(0)] *= 2; }"
-    with building(handle):
-        program = cl.Program(context, source).build()
+    program = cl.Program(context, source).build()
     x = np.arange(4, dtype=np.float32)
     d_x = cl.Buffer(context, cl.mem_flags.READ_WRITE | cl.mem_flags.COPY_HOST_PTR, hostbuf=x)
     cl.Kernel(program, "twice")(queue, x.shape, None, d_x)
     cl.enqueue_copy(queue, x, d_x)
     if x.tolist() != [0, 2, 4, 6]:
         raise DeviceError("a small OpenCL kernel returned wrong numbers")
-
-
-def building(handle: object) -> contextlib.AbstractContextManager:
-    """Within it a program may be built there: PoCL's by one process at a time (github.com/pocl/pocl/issues/1480)."""
-    if "Portable" not in handle.platform.name:
-        return contextlib.nullcontext()
-    from filelock import FileLock  # which loads asyncio
-
-    return FileLock(platformdirs.user_cache_path("pocl", ensure_exists=True) / "lock")
 
 
 @functools.cache
@@ -234,15 +199,12 @@ def oclgrind_library() -> Path | None:
         return None
     code = "from helpers.devices import opencl_device; opencl_device()"
     only = {"OCL_ICD_VENDORS": drivers.folder_of([library]), "HELPERS_OPENCL_DEVICE": "Oclgrind"}
-    return None if drivers.problem_of_proof(code, str(library), **only) else library
+    return None if drivers.problem_in_child(code, **only) else library
 
 
 @functools.cache
 def opencl_devices() -> tuple[Device, ...]:
-    """Every OpenCL device, best kind first, but those too slow; Oclgrind only if HELPERS_OPENCL_DEVICE asks for it.
-
-    Of equal devices the second is called "H200#1", and so on.
-    """
+    """Every OpenCL device, best kind first, but those too slow; Oclgrind only if HELPERS_OPENCL_DEVICE asks for it."""
     import warnings
 
     drivers.leave_out_what_fails()
@@ -261,13 +223,7 @@ def opencl_devices() -> tuple[Device, ...]:
             if not re.search(too_slow, one.name):
                 with contextlib.suppress(cl.Error):
                     found += map(described, one.get_devices())
-    found.sort(key=lambda device: KINDS.index(device.kind))
-    seen, named = Counter(), []
-    for device in found:
-        number = seen[device.name]
-        named.append(replace(device, name=f"{device.name}#{number}") if number else device)
-        seen[device.name] += 1
-    return tuple(named)
+    return tuple(sorted(found, key=lambda device: KINDS.index(device.kind)))
 
 
 def described(handle: object) -> Device:
@@ -278,83 +234,50 @@ def described(handle: object) -> Device:
     if handle.type & cl.device_type.GPU and not handle.type & cl.device_type.CPU:  # Oclgrind claims to be both
         kind = "GPU"
     driver = f"{handle.platform.name} {handle.driver_version}"
-    most, local, memory = handle.max_work_group_size, handle.local_mem_size, handle.global_mem_size
     width = 1 if kind == "GPU" else max(1, handle.native_vector_width_float)
-    units = handle.max_compute_units
-    return Device("OpenCL", handle.name.strip(), kind, driver, most, local, memory, handle, width, units)
+    most, local, units = handle.max_work_group_size, handle.local_mem_size, handle.max_compute_units
+    return Device("OpenCL", handle.name.strip(), kind, driver, most, local, handle, width, units)
 
 
 def opencl_device(name: str | None = None, kinds: tuple = KINDS) -> Device:
     """The OpenCL `Device` kernels run on: the first that proves itself.
 
-    `name`: part of a platform or device name, with a number where several devices are called the same ("H200#1"); by
-    default HELPERS_OPENCL_DEVICE, as it is now. `kinds`: those that will do, such as the CPUs only.
-    Raises DeviceError when none does, with what to install.
+    `name`: part of a platform or device name; by default HELPERS_OPENCL_DEVICE, as it is now. `kinds`: those that will
+    do, such as the CPUs only. Raises DeviceError when none does, with what to install.
     """
     name = name or os.environ.get("HELPERS_OPENCL_DEVICE") or ""
-    listed = {f"{one.name} ({one.handle.platform.name})": one for one in opencl_devices()}
-    part = name.lower().removesuffix("#0")
-    found = [one for one in listed.values() if part in f"{one.handle.platform.name} {one.name}".lower()]
-    for device in found:
-        if device.kind in kinds and problem_of(device) is None:
+    tried = [f"{library}: {fault}" for library, fault in drivers.FAULTS.items()]
+    for device in opencl_devices():
+        called = f"{device.name} ({device.handle.platform.name})"
+        if name.lower() not in called.lower():
+            problem = f"not called {name!r}"
+        elif device.kind not in kinds:
+            problem = device.kind
+        elif not (problem := problem_of(device)):
             return device
-    if name and not found:
-        text = "no OpenCL device is called {name}; found: {listed}."
-        raise DeviceError(text, name=repr(name), listed=", ".join(listed) or ("none at all", {}))
-    tried = [f"{one.name}: {problem_of(one) if one.kind in kinds else one.kind}" for one in found]
-    tried += [f"{library}: {fault}" for library, (_, fault) in drivers.FAULTS.items()]
-    why = "; ".join(tried) or ("no driver is installed", {})
-    raise DeviceError("no OpenCL device can run a kernel ({why}). {remedy}", why=why, remedy=opencl_remedy())
+        tried.append(f"{called}: {problem}")
+    why = "; ".join(tried) or "no driver is installed"
+    raise DeviceError(f"no OpenCL device can run a kernel ({why}). {runtime_remedy()}")
 
 
-def opencl_remedy() -> tuple[str, dict]:
-    """What adds an OpenCL CPU runtime on this machine, or mends the one that is there: see `language.spelled`."""
-    packages = f"{drivers.RUNTIME} intel-cmplr-lib-rt"
-    if version(drivers.RUNTIME):
-        text = "pip's CPU runtime does not answer. Unset OCL_ICD_VENDORS if it is set; to mend it: {command}"
-        return text, {"command": f"pip install --force-reinstall {packages}"}
-    command = "sudo apt-get install pocl-opencl-icd"
+def runtime_remedy() -> str:
+    """What adds an OpenCL CPU runtime on this machine, or mends the one that is there."""
     if sys.platform == "darwin":
-        command = "conda install -c conda-forge pocl pyopencl"
-    elif platform.machine().lower() in ("x86_64", "amd64"):
-        command = f"pip install {packages}"
-    return "To add a CPU runtime: {command}", {"command": command}
-
-
-# --------------------------------------------------------------------------------------- the machine
+        return "To add a CPU runtime: conda install -c conda-forge pocl pyopencl"
+    if platform.machine().lower() not in ("x86_64", "amd64"):
+        return "To add a CPU runtime: sudo apt-get install pocl-opencl-icd"
+    if not version(drivers.RUNTIME):
+        return f"To add a CPU runtime: pip install {drivers.RUNTIME} intel-cmplr-lib-rt"
+    command = f"pip install --force-reinstall {drivers.RUNTIME} intel-cmplr-lib-rt"
+    return f"pip's CPU runtime does not answer. Unset OCL_ICD_VENDORS if it is set; to mend it: {command}"
 
 
 def numpy_blas() -> str:
-    """The library behind NumPy's product, and the CPU whose code it runs: such as "OpenBLAS 0.3.31 for SkylakeX"."""
-    import numpy  # noqa: F401, so that its library is loaded
-    from threadpoolctl import threadpool_info
+    """The library behind NumPy's product, as NumPy was built with it: such as "scipy-openblas 0.3.31.188.0"."""
+    import numpy
 
-    pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
-    if not pools:
-        return "another library"
-    pool = next((pool for pool in pools if "numpy" in pool["filepath"]), pools[0])  # others may have loaded theirs
-    name, number = pool["internal_api"].replace("openblas", "OpenBLAS"), ".".join(str(pool["version"]).split(".")[:3])
-    return f"{name} {number} for {pool.get('architecture', 'this CPU')}"
-
-
-def cpu_model() -> str:
-    """Which CPU this is, such as "AMD EPYC, family 25, model 17, 2 cores"; a virtual machine may hide the name."""
-    said = {}
-    with contextlib.suppress(OSError):
-        lines = Path("/proc/cpuinfo").read_text(errors="replace").partition("\n\n")[0].splitlines()
-        said = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
-    name = said.get("model name") or platform.processor() or platform.machine()
-    parts = [f"{word} {said[key]}" for word, key in (("family", "cpu family"), ("model", "model")) if key in said]
-    cores = usable_cores()
-    return ", ".join([name, *parts, "1 core" if cores == 1 else f"{cores} cores"])
-
-
-def usable_cores() -> int:
-    """How many cores this process may use; two threads of one core count once."""
-    import psutil
-
-    threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(threads, psutil.cpu_count(logical=False) or threads)
+    library = numpy.show_config(mode="dicts")["Build Dependencies"]["blas"]
+    return f"{library['name']} {library['version']}"
 
 
 def load_warp() -> types.ModuleType:

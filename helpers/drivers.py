@@ -8,9 +8,7 @@ import atexit
 import contextlib
 import ctypes
 import importlib.metadata
-import importlib.util
 import os
-import platform
 import re
 import shutil
 import subprocess
@@ -18,14 +16,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-import platformdirs
-
 RUNTIME = "intel-opencl-rt"  # pip's OpenCL CPU runtime
 SECONDS = 60  # for a child's answer: Numba compiles, and a driver of many GPUs may take ten
 # Without an end of its own: what a driver does wrong as its process ends costs nobody a number.
 TRY = "import os; from helpers.devices import *; list(map(problem_of, opencl_devices())); os._exit(0)"
-UNTRIED = {}  # {library of a driver: what names it}, of those that this process has shown to the loader
-FAULTS = {}  # the same of those that were left out, with what they did: {library: (what names it, fault)}
+UNTRIED = []  # libraries of the drivers that this process has shown to the loader
+FAULTS = {}  # {library: what it did} of those that were left out
 
 
 def version(package: str) -> str | None:
@@ -54,35 +50,30 @@ def show_drivers() -> None:
     A folder that the user, or the parent process, has named is left alone. On Windows, where the loader reads the
     registry, pip's runtime is added to OCL_ICD_FILENAMES. Intel's runtime is told how much local memory there is.
     """
-    # What pyopencl kept from another processor, as where machines share a home, is built anew: with no such variable it
-    # raises a KeyError in place of that.
+    # Without it pyopencl raises a KeyError where another processor's code is in its cache, as in a home that is shared.
     os.environ.setdefault("PYOPENCL_CACHE_FAILURE_FATAL", "")
+    os.environ.setdefault("POCL_KERNEL_CACHE", "0")  # processes that build at once spoil it: pocl's issue 1480
     with contextlib.suppress(OSError, ValueError):  # of a core's second cache, as PoCL does; 256 KiB is Intel's setting
         kib = int(Path("/sys/devices/system/cpu/cpu0/cache/index2/size").read_text().strip().removesuffix("K"))
         os.environ.setdefault("CL_CONFIG_CPU_FORCE_LOCAL_MEM_SIZE", f"{max(256, kib)}KB")
     if sys.platform == "win32" and (runtime := pip_cpu_runtime()):
         os.environ.setdefault("OCL_ICD_FILENAMES", str(runtime))
     if sys.platform == "linux" and "OCL_ICD_VENDORS" not in os.environ:
-        UNTRIED.update(found_drivers())
+        UNTRIED.extend(found_drivers())
         os.environ["OCL_ICD_VENDORS"] = folder_of(UNTRIED)
 
 
-def found_drivers() -> dict[str, str]:
-    """{library: the package or the file that names it} of pip's driver, and of the system's and conda's."""
-    found = {}
-    if runtime := pip_cpu_runtime():
-        found[str(without_space(runtime))] = RUNTIME
+def found_drivers() -> list[str]:
+    """The libraries of pip's driver, and of the system's and conda's."""
+    found = [str(without_space(runtime))] if (runtime := pip_cpu_runtime()) else []
     for folder in (Path("/etc/OpenCL/vendors"), Path(sys.prefix, "etc/OpenCL/vendors")):
-        for icd in sorted(folder.glob("*.icd")):
-            library = icd.read_text(errors="replace").strip()
-            # Intel's wheel names a placeholder. Oclgrind's LLVM and another driver's may end a process together.
-            if not re.search("anaconda1anaconda2|oclgrind", library):
-                found.setdefault(library, str(icd))
+        found += [icd.read_text(errors="replace").strip() for icd in sorted(folder.glob("*.icd"))]
     if not any("nvidia-opencl" in library for library in found):  # as in many containers
         with contextlib.suppress(OSError):
             ctypes.CDLL("libnvidia-opencl.so.1")
-            found["libnvidia-opencl.so.1"] = "NVIDIA's driver"
-    return found
+            found.append("libnvidia-opencl.so.1")
+    # Intel's wheel names a placeholder. Oclgrind's LLVM and another driver's may end a process together.
+    return [one for one in dict.fromkeys(found) if not re.search("anaconda1anaconda2|oclgrind", one)]
 
 
 def without_space(runtime: Path) -> Path:
@@ -114,10 +105,10 @@ def new_folder(prefix: str) -> Path:
 def leave_out_what_fails() -> None:
     """Try each driver that `show_drivers` found, once, beside those that work: two LLVMs may fail together only."""
     working = []
-    for library, source in UNTRIED.items():
+    for library in UNTRIED:
         os.environ["OCL_ICD_VENDORS"] = folder_of([*working, library])
-        if fault := problem_of_proof(TRY, *working, library, PYOPENCL_NO_CACHE="1"):
-            FAULTS[library] = source, fault
+        if fault := problem_in_child(TRY, PYOPENCL_NO_CACHE="1"):
+            FAULTS[library] = fault
         else:
             working.append(library)
     if UNTRIED:
@@ -125,33 +116,12 @@ def leave_out_what_fails() -> None:
         UNTRIED.clear()
 
 
-def problem_of_proof(code: str, *depends_on: object, **environment: str) -> str | None:
-    """None if a child runs that code to its end, or did with all that it depends on; else the last line of its error.
-
-    `depends_on`: besides the installed packages. A library, by its path, is another one once its file is.
-    """
-    import hashlib  # here, since OpenSSL takes a while to load
-
-    packages = sorted(path.name for folder in sys.path for path in Path(folder).glob("*.dist-info"))
-    written = [os.path.getmtime(one) for one in depends_on if isinstance(one, str) and os.path.exists(one)]
-    name = hashlib.sha256(repr((code, depends_on, written, packages, platform.node())).encode()).hexdigest()[:16]
-    proof = platformdirs.user_cache_path("matmul-ladder", appauthor=False) / f"works-{name}"
-    if proof.exists():
-        return None
-    problem = problem_in_child(code, **environment)
-    if problem is None:
-        with contextlib.suppress(OSError):  # a cache that cannot be written: it is proved again the next time
-            proof.parent.mkdir(parents=True, exist_ok=True)
-            proof.touch()
-    return problem
-
-
 def problem_in_child(code: str, **environment: str) -> str | None:
     """None if a Python of its own runs that code to its end within `SECONDS`, else the last line of its error."""
     try:
         child = subprocess.run(
             [sys.executable, "-c", code],
-            env=without_oclgrinds() | {"PYTHONPATH": python_path()} | environment,
+            env=os.environ | {"PYTHONPATH": python_path()} | environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -160,19 +130,10 @@ def problem_in_child(code: str, **environment: str) -> str | None:
         )
     except subprocess.TimeoutExpired:
         return f"it gives no answer within {SECONDS} s; the machine may be busy: try again"
-    *_, problem = child.stderr.strip().splitlines() or ["it says nothing"]
-    if child.returncode < 0:
-        return f"it ends its process by signal {-child.returncode} ({problem})"
+    *_, problem = child.stderr.strip().splitlines() or [f"its process ends with status {child.returncode}"]
     return problem if child.returncode else None
 
 
-def without_oclgrinds() -> dict[str, str]:
-    """This process's environment variables but the user's for Oclgrind, which no child is to meet."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("OCLGRIND_")}
-
-
 def python_path() -> str:
-    """PYTHONPATH under which a child process finds this very package, and those that it imports of the course's."""
-    files = __file__, importlib.util.find_spec("ptx_machine").origin
-    places = dict.fromkeys(str(Path(file).resolve().parents[1]) for file in files)
-    return os.pathsep.join([*places, *filter(None, [os.environ.get("PYTHONPATH")])])
+    """PYTHONPATH under which a child process finds what this one finds."""
+    return os.pathsep.join(filter(None, sys.path))

@@ -6,16 +6,15 @@ from contextlib import contextmanager
 from .language import ENGLISH, spelled
 
 
-class CourseError(RuntimeError):
-    """An error whose text is a sentence. `sentence`: its key and values, see `language.spelled`."""
+class KernelError(RuntimeError):
+    """A kernel that cannot be built or must not be run; the message says where and what to do.
+
+    `sentence`: its key and values, see `language.spelled`.
+    """
 
     def __init__(self, key: str, **values: object):
         super().__init__(spelled(ENGLISH, key, values))
         self.sentence = key, values
-
-
-class KernelError(CourseError):
-    """A kernel that cannot be built or must not be run; the message says where and what to do."""
 
     def _render_traceback_(self):
         """What Jupyter shows: the message alone. The way through helpers and a compiler would only hide it."""

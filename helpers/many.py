@@ -8,7 +8,6 @@ which comes back to the host. Where K is cut, the host adds up. The rest is `sum
 import functools
 import math
 import os
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import product
@@ -42,11 +41,6 @@ class Plan:
     def counts(self) -> list[int]:
         """Blocks along M, N and K."""
         return list(map(ceil_div, self.size, self.block))
-
-    @property
-    def steps(self) -> int:
-        """Products of two blocks."""
-        return math.prod(self.counts)
 
     @property
     def bytes_over_the_bus(self) -> int:
@@ -88,7 +82,7 @@ def plan(k: Kernel, M: int, N: int, K: int, budget: float) -> Plan:
             found.append(Plan((M, N, K), (wide, thick, BK) if stays == "A" else (thick, wide, BK), stays))
     if not found:
         raise ValueError(f"a budget of {int(budget):,} bytes holds no tile of {k} beside the guards; give more.")
-    return min(found, key=lambda p: (p.bytes_over_the_bus, p.counts[2], p.block[2], p.steps))
+    return min(found, key=lambda p: (p.bytes_over_the_bus, p.counts[2], p.block[2], math.prod(p.counts)))
 
 
 def widest(end: int, most: int, tile: int, least: int = 1) -> int:
@@ -124,11 +118,7 @@ class Streamed(Contestant):
 
 
 class StreamedWork(Work):
-    """A, B and C on the host, and the plan. After a launch: what was copied, and when.
-
-    bytes_up, bytes_down  copied to the device and from it
-    copies, products      when each block that passed by was copied, and multiplied: (begin, end) in seconds
-    """
+    """A, B and C on the host, and the plan; after a launch the bytes that went up to the device and came down."""
 
     def __init__(self, kernel, budget, A, B, fill):
         self.kernel, self.A, self.B = kernel, A, B
@@ -139,14 +129,9 @@ class StreamedWork(Work):
         """C, float32 (M, N)."""
         return self.C.copy()
 
-    @property
-    def came_beside(self) -> int:
-        """How many blocks were copied, for a while at least, while another was multiplied, as the host saw it."""
-        return sum(any(begin < late and early < end for early, late in self.products) for begin, end in self.copies)
-
     def multiply(self):
         """Let the blocks pass: for each piece of K, for each block that stays, all blocks of the other operand."""
-        self.copies, self.products, up, down = [], [], [], []
+        up, down = [], []
         rows, columns, depths = map(pieces, self.plan.size, self.plan.block)
         A_stays = self.plan.stays == "A"
         # The PTX machine runs one kernel at a time.
@@ -167,7 +152,7 @@ class StreamedWork(Work):
         A_stays, shape, work = self.plan.stays == "A", None, None
         on, K = self.kernel.backend(self.kernel.device), k.stop - k.start
         for rows, columns in blocks:
-            X, begin = self.B[k, columns] if A_stays else self.A[rows, k], time.perf_counter()
+            X = self.B[k, columns] if A_stays else self.A[rows, k]
             if shape == X.shape:
                 on.write(work.B if A_stays else work.A, np.ascontiguousarray(X))
             else:
@@ -177,10 +162,7 @@ class StreamedWork(Work):
                 pair = (self.staying, passing) if A_stays else (passing, self.staying)
                 work = Work(on, sizes, *pair, None, self.kernel.fitted(*sizes).launcher)
                 del passing, pair
-            copied = time.perf_counter()
-            self.copies.append((begin, copied))
             work.launch()
-            self.products.append((copied, time.perf_counter()))
             part = work.download()
             up.append(X.nbytes)
             down.append(part.nbytes)
@@ -209,4 +191,3 @@ def block_product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 streamed = Streamed
 on_ranks = functools.partial(summa.on_ranks, multiply="helpers.many:block_product")
 cluster = functools.partial(summa.cluster, multiply="helpers.many:block_product")
-on_ranks.__doc__, cluster.__doc__ = summa.on_ranks.__doc__, summa.cluster.__doc__

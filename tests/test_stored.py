@@ -28,18 +28,17 @@ def page(folder, name, cells):
 
 @pytest.fixture
 def shell(tmp_path, monkeypatch):
-    """A notebook's, with two pages on the disk, neither Triton nor Warp, and its own tracebacks in `shell.usual`."""
-    page(tmp_path, "01_other.ipynb", {LACKS: "another page's\n"})
+    """A notebook's, with a page on the disk, neither Triton nor Warp, and its own tracebacks in `shell.usual`."""
     page(tmp_path, "02_page.ipynb", CELLS)
     monkeypatch.setattr(notebook, "PAGES", tmp_path)
     monkeypatch.setattr(needs, "find_spec", lambda module: None)
-    notebook.stored_pages.cache_clear()
+    notebook.stored.cache_clear()
     shell = InteractiveShell(display_pub_class=CapturingDisplayPublisher)
     shell.usual = []
     shell.showtraceback = lambda *how, **more: shell.usual.append(how)
-    notebook.answer_in_one_line(shell, notebook.Stored(shell))
+    notebook.answer_in_one_line(shell)
     yield shell
-    notebook.stored_pages.cache_clear()
+    notebook.stored.cache_clear()
 
 
 def ran(shell, capsys, source):

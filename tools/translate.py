@@ -38,7 +38,6 @@ from notebooks import (
 from translation import differences, manners
 
 from helpers import language
-from helpers.doctor import FOLDED, Row, shown
 from kernel_judge import report
 
 PAGES = FOLDER / "zh_CN"
@@ -53,7 +52,6 @@ VERDICT = re.compile(
 )
 GOES_ON = re.compile(r"\n {4}(?=\S)")  # a long verdict goes on below, see `wrapped` of the report
 OF_A_FILM = re.compile(r'(?<=aria-label=")[^"]*|(?<=<figcaption>)[^<]*|(?<=alt=")[^"]*')  # words in its HTML
-ROW = re.compile(r"^([✓·]) (\S.*?)  +(\S.*)\n((?: {6,}\S.*\n)*)", re.MULTILINE)  # of the doctor's
 PIXELS = re.compile(r"(?<=base64,)[A-Za-z0-9+/=]+")
 NOTES = {EMPTY: "> 译注：这一段还没有译文。", CHANGED: "> 译注：这一段的英文已有改动，译文还是旧的。"}
 
@@ -165,24 +163,7 @@ def output_in_chinese(output):
         if kind in place:
             place[kind] = VERDICT.sub(verdict_in_chinese, place[kind])
     if "OpenCL kernels run on" in output.get("text", ""):
-        output.text = doctor_in_chinese(output.text) + "\n"
-    if "<summary>Ready" in data.get("text/html", ""):
-        rest = html.unescape(re.search("<pre.*?>(.*)</pre>", data["text/html"], re.DOTALL)[1])
-        data["text/plain"] = in_chinese(data["text/plain"])
-        told = html.escape(data["text/plain"]), html.escape(doctor_in_chinese(rest + "\n"))
-        data["text/html"] = FOLDED.format("", *told)
-
-
-def doctor_in_chinese(text):
-    """What the doctor said, in Chinese."""
-    rows = []
-    for sign, *texts in ROW.findall(text):
-        what, found, why = (" ".join(text.split()) for text in texts)
-        rows.append(Row(what, found, sign == "✓", in_chinese(why)))
-    language.set_language(language.CHINESE)
-    said = shown(rows)
-    language.set_language(language.ENGLISH)
-    return said
+        output.text = in_chinese(output.text.strip()) + "\n"
 
 
 def in_chinese_html(found):

@@ -1,5 +1,5 @@
 """Is a kernel, or a function, right? What turns it into a product that `kernel_judge` can judge."""
 
-from .run_check import check, launched, right_within_bound
+from .run_check import check, launched
 
-__all__ = ["check", "launched", "right_within_bound"]
+__all__ = ["check", "launched"]

@@ -66,7 +66,10 @@ class OnMachine(OnPtx, KernelProduct):
 
     def refused(self, error):
         """What Numba's compiler refuses: what it means, what helps, and the line."""
-        return refused(self.k, error)
+        file = numba_internals.plain_function(self.function).__code__.co_filename
+        said, line = numba_says(error, self.source, lambda name, number: self.line(number) if name == file else 0)
+        key, values = said
+        return Finding(Kind.NOT_COMPILED, key, (line,) if line else (), values)
 
     def affordable(self, shapes, seconds=1):
         """None where a GPU's block has no room: a processor's may have more than 1,024 threads."""
@@ -85,25 +88,9 @@ def on_the_machine(k: Kernel, move: Callable, level: int = to_ptx.WATCHED) -> Se
 
 def in_opencl(k: Kernel, code: NativeKernel, move: Callable) -> Seen | str:
     """In the child: what the move finds natively; "not native" where the device does not take the kernel's code."""
-
-    class Natively(CudaProduct):
-        def unoptimised(self):
-            return CudaProduct(built("-cl-opt-disable"))
-
-    def built(*options):
-        there = copy.copy(k)
-        there.native, there.build_seconds = native_launcher(k, code, *options), 0.0
-        return there
-
+    there = copy.copy(k)
     try:
-        return move(Natively(built()))
+        there.native, there.build_seconds = native_launcher(k, code), 0.0
+        return move(CudaProduct(there))
     except NotNative:
         return "not native"
-
-
-def refused(k: Kernel, error: BaseException) -> Finding:
-    """What Numba's compiler refuses: what it means, what helps, and the line."""
-    file = numba_internals.plain_function(k.function).__code__.co_filename
-    said, line = numba_says(error, k.source, lambda name, line: source_line(k, line) if name == file else 0)
-    key, values = said
-    return Finding(Kind.NOT_COMPILED, key, (line,) if line else (), values)

@@ -1,4 +1,4 @@
-"""An OpenCL kernel as the judge takes it: watched under Oclgrind, multiplied on its device, each in a child process."""
+"""An OpenCL kernel as the judge takes it: watched under Oclgrind, multiplied on its device, each in a child."""
 
 import os
 import tempfile
@@ -12,7 +12,6 @@ from kernel_judge.touched import FLOAT, Launched, local_arrays, under_oclgrind
 
 from .. import devices
 from ..child import in_child
-from ..launch import opencl_kernel
 from .products import KernelProduct
 
 A_SECOND = 40_000  # products that Oclgrind does in less than that of code as it was written
@@ -28,12 +27,12 @@ class OpenCLProduct(KernelProduct):
             return Seen([])
         for options, notes in oclgrind.asks(self.source) if devices.oclgrind_library() else ():
             outcome, log = self.under_oclgrind(move, options)
-            crashed, hangs = (outcome.why is not None and outcome.why.kind == one for one in (Kind.CRASH, Kind.HANG))
+            why = outcome.why.kind if outcome.why else None
             if oclgrind.ITS_OWN_FAULT.search(log):
                 continue
-            if crashed and (reported := oclgrind.findings_in(log, self.source)):
+            if why == Kind.CRASH and (reported := oclgrind.findings_in(log, self.source)):
                 return Seen(reported)
-            if hangs or (outcome.begun and not crashed):  # what does not compile there may do so on the device
+            if why == Kind.HANG or (outcome.begun and why != Kind.CRASH):  # else the device may compile it
                 return self.came_of(outcome, "Oclgrind")._replace(notes=notes)
         return Seen([], [], oclgrind.not_looked_for())
 
@@ -50,20 +49,11 @@ class OpenCLProduct(KernelProduct):
         """What the move finds on the device: in a child, but for the course's own kernels."""
         if not self.k.own:
             return move(self)
-        return self.came_of(in_child(self.k, partial(move, InChild(self.k)), 2 * SECONDS), self.device_name)
+        return self.came_of(in_child(self.k, partial(move, self), 2 * SECONDS), self.device_name)
 
     def affordable(self, shapes, seconds=1):
         """As many of the shapes as Oclgrind does in so many seconds."""
         return affordable(shapes, self.products, A_SECOND * seconds)
-
-
-class InChild(OpenCLProduct):
-    """The same kernel in a child on its device."""
-
-    def unoptimised(self):
-        """The same where nothing is optimised."""
-        os.environ["PYOPENCL_BUILD_OPTIONS"] = "-cl-opt-disable"
-        return OpenCLProduct(opencl_kernel(self.source, self.k.device, like=self.k.step, **self.k.parameters))
 
 
 class UnderOclgrind(OpenCLProduct):

@@ -58,8 +58,11 @@ class FunctionProduct(Function):
             return outcome.value
         if outcome.error and (outcome.begun or outcome.error[0] != "KernelError"):
             raise KernelError(f"{self.k} cannot be tried here: {': '.join(outcome.error)}")
-        if outcome.error:
-            return Seen(refused(outcome.error[1]))
+        if outcome.error:  # the first of the compiler's: the others mostly follow from it
+            about = outcome.error[1].partition("does not compile.\n")[2] or outcome.error[1]
+            first = re.search(r"^line (\d+): (.*)", about, re.MULTILINE)
+            lines, text = ((int(first[1]),), first[2]) if first else ((), about)
+            return Seen([Finding(Kind.NOT_COMPILED, "{text}", lines, {"text": text})])
         if not outcome.begun:
             values = {"compiler": compiler, "what": outcome.why}
             return Seen([Finding(outcome.why.kind, "not_built", values=values)])
@@ -71,9 +74,8 @@ class FunctionProduct(Function):
     def failure(self, error: Exception) -> Finding:
         """An exception of `multiply` as a `Finding`."""
         if isinstance(error, OutOfTime):  # as `cuda_without_gpu` says it: the line of code stands below
-            (text, _, code), line = error.sentence[0].partition("\n    "), error.sentence[1]["line"]
-            key = "{text}, at `{code}`" if code else "{text}"
-            return Finding(Kind.TOO_SLOW, key, (line,) if line else (), {"text": text, "code": code})
+            text, line = error.sentence[0].partition("\n    ")[0], error.sentence[1]["line"]
+            return Finding(Kind.TOO_SLOW, "{text}", (line,) if line else (), {"text": text})
         if isinstance(error, NotYet):
             return Finding(Kind.NO_ANSWER, "returns_none")
         if isinstance(error, KernelError) and (kind := KINDS.get(error.sentence[0])):
@@ -141,11 +143,3 @@ class KernelProduct(FunctionProduct):
     def of_nan(self) -> Finding:
         """Behind A and B on a device lies NaN."""
         return Finding(Kind.OUT_OF_BOUNDS, "reads_past")
-
-
-def refused(said: str) -> list[Finding]:
-    """The findings of a kernel that does not compile, a line each, where the compiler names lines."""
-    about = said.partition("does not compile.\n")[2]
-    lines = re.findall(r"^line (\d+): (.*)", about, re.MULTILINE)
-    found = [Finding(Kind.NOT_COMPILED, "{text}", (int(number),), {"text": message}) for number, message in lines]
-    return found or [Finding(Kind.NOT_COMPILED, "{text}", values={"text": about or said})]

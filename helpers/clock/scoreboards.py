@@ -4,22 +4,25 @@ The libraries are PyTorch on the host, and CuPy on the NVIDIA GPU, which calls c
 kernels are, float32 throughout. The course needs none of them.
 """
 
+import contextlib
 import functools
 import json
 import platform
 import re
 import time
+from collections import namedtuple
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pyopencl as cl
 
+from kernel_judge import wrong_elements
+
 from .. import devices, files, ladder
 from ..arguments import sizes
-from ..checking import right_within_bound
+from ..checking import launched
 from ..cpu_sizes import vector
 from ..launch import Contestant, HostKernel, draw
 from ..launch.dialects import dialects as dialects_called
@@ -111,20 +114,16 @@ class CuBLAS(Contestant):
         return functools.partial(cupy.dot, A, B, out=C)
 
 
-def installed(dialects: Collection[str]) -> tuple[list[Contestant], list[tuple[str, str]]]:
-    """The libraries that multiply here, on the host and on these dialects' GPU; and (name, what adds it) of others."""
-    torch, found, missing = HostKernel(pytorch), [], []
-    torch.name = "PyTorch"
-    wanted = [(torch, "torch --index-url https://download.pytorch.org/whl/cpu")]
-    if "CUDA" in dialects and devices.cuda_device().kind == "GPU":
-        wanted.append((CuBLAS(), f'"cupy-{devices.cuda_extra()}x[ctk]"'))
-    for library, package in wanted:
-        try:
+def installed(dialects: Collection[str]) -> list[Contestant]:
+    """The libraries that multiply here, on the host and on these dialects' GPU."""
+    torch = HostKernel(pytorch)
+    torch.name, found = "PyTorch", []
+    on_gpu = "CUDA" in dialects and devices.cuda_device().kind == "GPU"
+    for library in [torch, CuBLAS()] if on_gpu else [torch]:
+        with contextlib.suppress(ImportError):
             library(*draw(5, 7, 3))
             found.append(library)
-        except ImportError:
-            missing.append((library.name, f"to add it: pip install {package}"))
-    return found, missing
+    return found
 
 
 @dataclass(frozen=True)
@@ -134,7 +133,6 @@ class Scoreboard:
     timings   a `Timing` a contestant, NumPy first: its median round
     seconds   for each contestant its times, round by round
     peak      float32 flop per second of `device`, the one that OpenCL runs on, the most seen
-    missing   who did not take part, and why
     blas      the library behind NumPy's product, and the CPU it was told to serve
     """
 
@@ -145,7 +143,6 @@ class Scoreboard:
     seconds: Sequence[Sequence[float]]
     peak: float
     device: str
-    missing: Sequence[tuple[str, str]] = ()
     blas: str = ""
 
     def of_peak(self, i: int) -> float | None:
@@ -180,7 +177,6 @@ class Scoreboard:
             )
         used = dict.fromkeys(f"{t.dialect}: {t.device}" for t in self.timings if t.dialect != "Python")
         lines.append(", ".join([*used, f"NumPy: {self.blas}"]))
-        lines += [f"{name:28}{why}" for name, why in self.missing]
         return "\n".join(lines)
 
 
@@ -194,51 +190,43 @@ def scoreboard(
     """Time NumPy, rungs and libraries in turns, each checked at that size first. Returns a `Scoreboard`.
 
     `size`: an int or (M, N, K). `dialects`, `steps`: by default all for the devices here. `libraries`: with those that
-    are installed.
+    are installed. Raises ValueError where one of them is wrong.
     """
-    kernels, (M, N, K) = ladder_kernels(dialects, steps), sizes(size)
-    found, missing = installed({k.dialect for k in kernels}) if libraries else ([], [])
-    right, (A, B) = [], draw(M, N, K)
-    for k in [*kernels[:1], *found, *kernels[1:]]:
-        if right_within_bound(k, A, B):
-            right.append(k)
-        else:
-            missing.append((str(k), f"is wrong at {M} x {N} x {K}, and was left out"))
+    numpy, *rungs = ladder_kernels(dialects, steps)
+    kernels = [numpy, *(installed({k.dialect for k in rungs}) if libraries else []), *rungs]
+    M, N, K = sizes(size)
+    A, B = draw(M, N, K)
+    for k in kernels:
+        if wrong_elements(launched(k, A, B), A, B, k.inputs).any():
+            raise ValueError(f"{k} is wrong at {M} x {N} x {K}; check it alone.")
     device, timings, seconds = devices.opencl_device(), [], []
-    for row in zip(*contest(right, size, rounds), strict=True):
+    for row in zip(*contest(kernels, size, rounds), strict=True):
         t = sorted(row, key=lambda t: t.seconds)[len(row) // 2]
         # NumPy runs there, too, if it is a CPU.
         timings.append(replace(t, device=device.name) if t.device == "host" and device.kind != "GPU" else t)
         seconds.append(tuple(t.seconds for t in row))
     rates = [1e9 * t.gflops for t in timings if t.device == device.name]
     peak = max([machine_limits().flops_per_s, *rates])
-    blas = devices.numpy_blas()
-    return Scoreboard(M, N, K, timings, seconds, peak, device.name, missing, blas)
+    return Scoreboard(M, N, K, timings, seconds, peak, device.name, devices.numpy_blas())
 
 
-class MachineResults(NamedTuple):
-    """The scoreboards of one machine, and their date, as its file in results/ has them."""
-
-    device: str
-    date: str
-    boards: list[Scoreboard]
+# The scoreboards of one machine, and their date, as its file in results/ has them.
+MachineResults = namedtuple("MachineResults", "device date boards")
 
 
 def record(folder: str | Path) -> Path:
     """Time the ladder beside the libraries, print each scoreboard, and write this machine's file. Returns its path.
 
-    The file is called after the GPU, or the CPU and its cores, and written after each size, in place of an older one.
-    It names devices, drivers and versions, never the machine or its user. Raises OSError where it cannot be written.
+    The file is called after the GPU, or else the CPU, and written after each size, in place of an older one. It names
+    devices, drivers and versions, never the machine or its user. Raises OSError where it cannot be written.
     """
     found = [one.device(None, None) for one in dialects_called(None)]
     found = [device for device in found if device.kind != "PTX machine"]
-    gpus = [device.name for device in found if device.kind == "GPU"]
-    name = gpus[0] if gpus else devices.cpu_model()
+    name = min(found, key=lambda device: device.kind != "GPU").name
     path = Path(folder) / f"{re.sub('[^A-Za-z0-9]+', '-', name).strip('-')}.json"
     files.try_writing(path)
     about = {
-        "device": gpus[0] if gpus else found[-1].name,
-        "cpu": devices.cpu_model(),
+        "device": name,
         "date": time.strftime("%Y-%m-%d"),
         "system": f"{platform.system()} {platform.machine()}",
         "drivers": {f"{d.dialect}: {d.name}": d.driver for d in found},

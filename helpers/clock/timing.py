@@ -1,25 +1,30 @@
-"""How long did it take, and who is faster? Hard to fool.
+"""How long did it take, who is faster, and with which parameters? Hard to fool.
 
 Build, idle, warm up, repeat, take the median, show the spread. The process idles, since the threads of OpenBLAS and of
 OpenCL's CPU runtimes spin for a while after a call, and slow others down several times over. A CPU is warm after one
 launch. A GPU raises its clock after a while of work, and its launches are over before Python asks again: it is timed in
 batches. Contestants take turns, each round in the other direction. Equal ones differ, too, by a few per cent always,
 several times over on a busy machine. So only who was ahead in each of nine rounds, by a margin, is said to be ahead.
+The fastest that a search for parameters finds is taken only if it is ahead of the defaults.
 """
 
+import contextlib
+import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from kernel_judge.reference import wrong_for
+
 from .. import ladder
 from ..arguments import sizes, some, whole
 from ..launch import Contestant, HostKernel, draw
+from ..launch import dialect as dialect_called
 from ..launch.dialects import dialects as dialects_called
 from ..launch.kernel import Work, contestant
 from ..needs import Missing
-from ..progress import ProgressBar
 
 IDLE_SECONDS = 0.3
 LONG_ENOUGH = 0.5  # seconds of repeats that make a median steady
@@ -28,6 +33,7 @@ WARM_SECONDS = 0.2  # until a GPU has raised its clock
 BATCH_SECONDS = 0.05  # of a GPU's launches that are timed together: beside it what surrounds them does not count
 ROUNDS = 9  # that an order needs
 MARGIN = 1.05  # times as fast, in each of them
+SEARCHING = 0.7  # of a search's budget; the rest is for the fastest point against the defaults, in turns
 NO_SPEED = "not timed, on the PTX machine: {}. It runs on a GPU at speed, or where OpenCL takes SPIR-V."
 
 
@@ -70,12 +76,7 @@ class Timing:
 
     def __repr__(self):
         what = f"{self.label}, {self.M} x {self.N} x {self.K}"
-        return f"{what}: {spell_seconds(self.seconds)} ({spell_spread(self.spread)}), {self.gflops:.3g} GFLOP/s"
-
-
-def spell_spread(spread: float) -> str:
-    """0.08 -> '± 4 %'; beyond ± 100 % the number means nothing, so the machine is called busy in its place."""
-    return f"± {50 * spread:.0f} %" if spread <= 2 else "a busy machine"
+        return f"{what}: {spell_seconds(self.seconds)} (± {50 * self.spread:.0f} %), {self.gflops:.3g} GFLOP/s"
 
 
 def spell_seconds(seconds: float) -> str:
@@ -135,15 +136,13 @@ def contest(kernels: list, size: int | tuple = 1024, rounds: int = 5) -> list[li
     kernels = list(map(contestant, kernels))
     order, idle, results = list(range(len(kernels))), True, []
     places = {k.device for k in kernels}  # None: the host
-    with ProgressBar("timing in turns") as bar:
-        for _ in range(whole("rounds", rounds)):
-            order.reverse()
-            timed = {}
-            for i in order:
-                bar.update(time.monotonic() - bar.start, f"| {kernels[i]}")
-                timed[i] = measure(kernels[i], size, LONG_ENOUGH / rounds, idle)  # all rounds together: long enough
-                idle = len(places) > 1 or None in places  # on one device, no threads are somebody else's
-            results.append([timed[i] for i in range(len(kernels))])
+    for _ in range(whole("rounds", rounds)):
+        order.reverse()
+        timed = {}
+        for i in order:
+            timed[i] = measure(kernels[i], size, LONG_ENOUGH / rounds, idle)  # all rounds together: long enough
+            idle = len(places) > 1 or None in places  # on one device, no threads are somebody else's
+        results.append([timed[i] for i in range(len(kernels))])
     return results
 
 
@@ -223,3 +222,93 @@ def ladder_kernels(dialects: Sequence[str] | str | None, steps: Sequence[str] | 
 def usual_size(kernels: list[Contestant]) -> int:
     """512, or 2048 when a GPU is at work."""
     return 2048 if any(k.device and k.device.kind == "GPU" for k in kernels) else 512
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What a search found.
+
+    best        the parameters to use: those of the fastest point where it was ahead, else the defaults
+    tried       [(parameters, GFLOP/s, or 0 for what failed)], in order, the defaults first
+    legal       points that can run on the device, the defaults among them
+    comparison  the fastest point against the defaults, in turns; None where these are the fastest
+    """
+
+    step: str
+    dialect: str
+    size: tuple[int, int, int]
+    best: dict
+    tried: list[tuple[dict, float]]
+    legal: int
+    seconds: float
+    comparison: Comparison | None
+
+    def __repr__(self):
+        points = f"{len(self.tried)} of {self.legal} points tried in {self.seconds:.0f} s"
+        lines = [
+            f"{self.step} ({self.dialect}), {' x '.join(map(str, self.size))}: {points}",
+            f"defaults  {ladder.spell(self.tried[0][0])}",
+            f"fastest   {ladder.spell(fastest_of(self.tried))}",
+        ]
+        if self.comparison:
+            lines.append(f"in turns  {str(self.comparison).partition(': ')[2]}: {self.comparison.verdict}")
+        return "\n  ".join(lines)
+
+
+def tune(step: str, dialect: str = "OpenCL", size: int | tuple | None = None, seconds: float = 60) -> Tuning:
+    """Search for the step's best parameters on this machine. Returns `Tuning`: `opencl_kernel(step, **found.best)`.
+
+    `size`: an int or (M, N, K); by default 512, or 2048 on a GPU. `seconds`: about how long it may take; Ctrl-C ends
+    the search, and the fastest so far is compared with the defaults. Raises ValueError for the PTX machine.
+    """
+    one, start = dialect_called(dialect), time.perf_counter()
+    rung = ladder.step(step, one.name)
+    k = one.build(rung.name)
+    size = sizes(usual_size([k]) if size is None else size)
+    k = k.fitted(*size)
+    rung, default = ladder.STEPS[k.step], k.parameters
+    sizes_of = {name: n for name, n in default.items() if name != "INPUT"}
+    space = {name: sorted({*rung.space.get(name, (n // 2, 2 * n)), n}) for name, n in sizes_of.items()}
+    points = [default, *(p for p in ladder.points(rung, k.device, space) if p != default)]
+    A, B = draw(*size)
+    wrong = wrong_for(A, B, k.inputs)
+    time.sleep(IDLE_SECONDS)  # NumPy's threads spin for a while
+
+    def rate(p):
+        k = one.build(rung.name, **p)
+        gflops = measure(k, size, LONG_ENOUGH / 5, idle=False).gflops
+        if wrong(k(A, B)).any():
+            raise ValueError(f"{k} is wrong with {ladder.spell(p)}.")
+        return gflops
+
+    tried = search(points, rate, start + SEARCHING * seconds)
+    best, comparison = fastest_of(tried), None
+    if best != default:
+        comparison = compare(one.build(rung.name, **best), one.build(rung.name, **default), size)
+        best = best if comparison.verdict == "ahead" else default
+    return Tuning(rung.name, one.name, size, best, tried, len(points), time.perf_counter() - start, comparison)
+
+
+def search(points: list[dict], rate: Callable[[dict], float], until: float) -> list[tuple[dict, float]]:
+    """Try points until the time is over: by turns any one, and one that differs in one parameter from the best so far.
+
+    `points`: the defaults first, which are tried first. `rate`: parameters -> GFLOP/s; what it raises for the defaults
+    is raised, and any other point that fails has a rate of 0. `until`: a time of `time.perf_counter`.
+    """
+    left, tried = random.sample(points[1:], len(points) - 1), [(points[0], rate(points[0]))]
+    with contextlib.suppress(KeyboardInterrupt):
+        while left and time.perf_counter() < until:
+            best = fastest_of(tried)
+            near = [p for p in left if sum(p[name] != best[name] for name in best) == 1]
+            p = near[0] if near and len(tried) % 2 else left[0]
+            left.remove(p)
+            try:
+                tried.append((p, rate(p)))
+            except Exception:  # a point may ask too much of a device in ways that only its driver knows
+                tried.append((p, 0.0))
+    return tried
+
+
+def fastest_of(tried: list[tuple[dict, float]]) -> dict:
+    """The parameters of the point with the highest rate."""
+    return max(tried, key=lambda entry: entry[1])[0]

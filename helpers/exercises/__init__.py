@@ -1,7 +1,6 @@
 """What must an answer do? What several pages share; what only one needs stands in a file called like that page."""
 
 from .answers import ask, judge_wishes
-from .loads import check_loads
-from .parts import with_part
+from .rules import check_loads, with_part
 
 __all__ = ["ask", "check_loads", "judge_wishes", "with_part"]

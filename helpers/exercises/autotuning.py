@@ -31,9 +31,7 @@ def judge_search(search: Callable) -> Report:
             if wrong:
                 return Answer(search.__name__, (wrong,), source_around(search))
             found += best == land.peak
-            if found == ENOUGH:
-                break
-        else:
+        if found < ENOUGH:
             return Answer(search.__name__, (Finding("weak search", weak, values={"found": found, "runs": SEARCHES}),))
     return Answer(search.__name__, ())
 
@@ -73,26 +71,23 @@ def place(point):
 class Land:
     """Made-up rates: a peak of 100, lower with each step from it, and None on a tenth of the points.
 
-    A hidden peak is where no mere climber comes: the first two places far from each other that are tried get low hills
-    around them, and the peak is far from both.
+    Where the peak is hidden, it is far from the first place that is tried, around which stands a low hill.
     """
 
     def __init__(self, hidden):
-        self.peak, self.tops = None if hidden else random.choice(PLACES), []
+        self.hidden, self.first, self.peak = hidden, None, random.choice(PLACES)
         self.broken = {at for at in PLACES[1:] if random.random() < 0.1}  # the defaults, the first of them, always run
 
     def rate(self, at):
         """The rate there, or None."""
-        near = [top for top in self.tops if sum(x != y for x, y in zip(at, top, strict=True)) <= 2]
-        if self.peak is None and not near:
-            near = [at]
-            self.tops.append(at)
-            if len(self.tops) == 2:
-                others = (sorted({*VALUES} - {*values}) for values in zip(*self.tops, strict=True))
-                self.peak = tuple(map(random.choice, others))
-        if at in self.broken and at not in (*self.tops, self.peak):
+        if self.hidden and self.first is None:
+            self.first = at
+            self.peak = tuple(random.choice([*{*VALUES} - {value}]) for value in at)
+        if at in self.broken - {self.first, self.peak}:
             return None
-        return 20 * 0.9 ** steps(at, near[0]) if near else 100 * 0.7 ** steps(at, self.peak)
+        if self.hidden and sum(x != y for x, y in zip(at, self.first, strict=True)) <= 2:
+            return 20 * 0.9 ** steps(at, self.first)
+        return 100 * 0.7 ** steps(at, self.peak)
 
 
 def steps(p, q):

@@ -8,7 +8,6 @@ from kernel_judge import Finding, Report
 
 from ..instruments import BlockRun, run_triton
 from ..ladder import ceil_div
-from ..needs import need
 from .answers import Answer
 from .rules import MissesTheIdea
 
@@ -57,24 +56,3 @@ def more_than_needed(run: BlockRun, M: int, N: int, K: int) -> Finding | None:
     if run.numbers == "tf32" and not run.executed.get("matrix"):
         return Finding("no matrix units", "in tf32 they multiply what tl.dot is given, and nothing else")
     return None
-
-
-def triton_product() -> Callable:
-    """The product that page 18 counts: C = A @ B in Triton, a BM x BN tile of C a program. Needs Triton."""
-    need("blocks")
-    import triton
-    import triton.language as tl
-
-    @triton.jit
-    def product(A, B, C, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PRECISION: tl.constexpr):
-        row = tl.program_id(1) * BM + tl.arange(0, BM)[:, None]
-        col = tl.program_id(0) * BN + tl.arange(0, BN)[None, :]
-        acc = tl.zeros((BM, BN), tl.float32)
-        for k0 in range(0, K, BK):
-            k = k0 + tl.arange(0, BK)
-            a = tl.load(A + row * K + k[None, :], mask=(row < M) & (k[None, :] < K), other=0.0)
-            b = tl.load(B + k[:, None] * N + col, mask=(k[:, None] < K) & (col < N), other=0.0)
-            acc = tl.dot(a, b, acc, PRECISION)
-        tl.store(C + row * N + col, acc, mask=(row < M) & (col < N))
-
-    return product

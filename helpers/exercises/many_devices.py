@@ -43,9 +43,8 @@ def judge_panel_step(step: Callable) -> Report:
     """Judge a learner's step(me, k0, k1, left, top) of SUMMA, on grids of 2 x 2, 2 x 3 and 3 x 2 ranks. A `Report`.
 
     After each panel each rank has to have got as many bytes as its two panels have, and C has to be right so far.
-    `me` is the rank in row me.i and column me.j of the grid: me.A, me.B and me.C are its blocks, me.of_A and me.of_B
-    say where K is cut among its row and its column, and me.row and me.column are these, each a `Group`. k0 and k1 are
-    the panel's ends, `left` is the column of ranks with A's, `top` the row with B's.
+    `me` is the rank in row me.i and column me.j, with its blocks me.A, me.B and me.C; me.of_A and me.of_B say where K
+    is cut among its row and its column, me.row and me.column, each a `Group`.
     """
     wrong = None if step.__code__.co_names else Finding("not yet", "It does nothing so far.")  # a stub names nothing
     for grid, size in RUNS:

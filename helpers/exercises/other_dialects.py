@@ -1,18 +1,15 @@
-"""Page 14: a kernel as an AMD GPU's code, and its words in five dialects."""
+"""Page 14: a kernel as an AMD GPU's code."""
 
 import inspect
 from collections.abc import Callable
 
-from IPython.display import Markdown
-
 import old_roc
 from cuda_without_gpu import by_llvm, to_ptx
 from old_roc.roc import RocKernel
-from old_roc.vocabulary import vocabulary as table
 
 from .. import ladder
 from ..arguments import named
-from ..launch import DIALECTS, Kernel, KernelError, cuda_kernel, cuda_source, dialect, numba_internals
+from ..launch import Kernel, KernelError, cuda_kernel, cuda_source, numba_internals
 
 
 def amd_report(
@@ -20,13 +17,11 @@ def amd_report(
 ) -> old_roc.AMDReport:
     """Compile a Python kernel for an AMD GPU, with no GPU and no ROCm, and read what came out. Returns `AMDReport`.
 
-    k      a kernel of (A, B, C), float32: what `cuda_kernel` built, or the name of a step, which then has a GPU's
-           parameters; a function under @cuda.jit or @roc.jit
-    gpu    "MI300X" or "RX 7900 XTX"
-    block  work-items a group, (x, y), for a function; (16, 16) if it is left out
+    `k`: what `cuda_kernel` built, the name of a step, or a function of (A, B, C), float32, under @cuda.jit or @roc.jit.
+    `gpu`: "MI300X" or "RX 7900 XTX". `block`: work-items a group, (x, y), for a function; (16, 16) if left out.
 
-    The kernel is compiled, never run. Raises ValueError for another GPU, KernelError for a kernel that is not written
-    in Python, and for what `old_roc.compile_for_amd` refuses.
+    Raises ValueError for another GPU, KernelError for a kernel that is not written in Python, and for what
+    `old_roc.compile_for_amd` refuses.
     """
     gpu = named(gpu, old_roc.GPUS, "AMD GPU")
     if isinstance(k, str):
@@ -43,11 +38,3 @@ def amd_report(
         return old_roc.compile_for_amd(text, gpu, block, title)
     except ValueError as error:
         raise KernelError(str(error)) from None
-
-
-def vocabulary(kernel: RocKernel) -> Markdown:
-    """A table of the lines that say the same in five dialects: of a tiled kernel under @roc.jit, and of `tiled`.
-
-    Raises ValueError when a word is not in its kernel.
-    """
-    return Markdown(table(kernel.source, *(one.source_of("tiled") for one in map(dialect, DIALECTS))))

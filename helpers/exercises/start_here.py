@@ -1,4 +1,4 @@
-"""Page 00: a reader's first kernel, out = a + b, is watched, and the threads that leave its arrays are drawn."""
+"""Page 00: a reader's first kernel, out = a + b, is watched."""
 
 from collections.abc import Callable
 from functools import partial
@@ -20,7 +20,6 @@ BLOCKS = -(-SIZE // BLOCK)
 EXAMPLE, NAMES = (np.zeros(1, np.float32),) * 3, {4: "a", 11: "b", 18: "out"}  # Numba passes 7 numbers for an array
 LAUNCHED = Launched({name: (name, (SIZE,), FLOAT) for name in NAMES.values()}, (BLOCK, 1), (BLOCKS, 1))
 STEPS = 2_000  # of blocks side by side
-LONG = "a thread still runs after thousands of steps. Each thread has one element, and one addition to do"
 WHOLE = "out[i] is one number, and here a whole array is stored in it. Take element i of a and of b"
 NEVER = "out[{at}] is never written"
 OTHER = "out[{at}] is {given}, and the sum of a and b there is {right}; before the kernel ran it was nan"
@@ -42,7 +41,7 @@ def watched(k: Kernel) -> Seen:
         ptx = to_ptx.text_of(to_ptx.compiled_for(k.function, *EXAMPLE), each=True)
     except Exception as error:  # Numba raises many kinds, each of which is about the kernel
         whole = "setitem(array(float32, 1d, C), int64, array" in str(error)  # Numba has no such store
-        return Seen([Finding(Kind.NOT_COMPILED, WHOLE) if whole else cuda.refused(k, error)])
+        return Seen([Finding(Kind.NOT_COMPILED, WHOLE) if whole else cuda.OnMachine(k).refused(error)])
     a, b = (np.random.default_rng(seed).random(SIZE, dtype=np.float32) for seed in (0, 1))
     args = []
     for array in (a, b, np.full(SIZE, np.nan, np.float32)):
@@ -57,8 +56,7 @@ def located(k: Kernel, found: ptx_machine.Finding) -> Finding:
     lines = (source_line(k, found.source),) if found.source else ()
     if found.kind == Kind.OUT_OF_BOUNDS:
         return outside_on_ptx(found, LAUNCHED, lines)
-    text = LONG if found.kind == Kind.HANG else found.sentence or found.message.partition(" at line")[0]
-    return Finding(Kind(found.kind), text, lines, found.values)
+    return Finding(Kind(found.kind), found.sentence or found.message.partition(" at line")[0], lines, found.values)
 
 
 def wrong_sums(run: ptx_machine.Run, right: np.ndarray) -> list[Finding]:

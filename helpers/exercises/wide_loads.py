@@ -1,20 +1,12 @@
 """Page 09: `vectorized` with wide loads from a tile that is not transposed, and a `tiled` that transposes its own."""
 
-import re
-
 from kernel_judge import Finding, Report
 
 from ..instruments import bank_conflicts, cells, trace
 from ..launch import Kernel, cuda_kernel
-from .loads import more_than_its_rung
-from .parts import with_part
-from .rules import judged
+from .rules import judged, more_than_its_rung, with_part
 
-PADDING = re.compile(r"(?<=LONG = TILE \+ )\d+")  # words behind each row of As
-COUNTED = 16  # the TILE at which conflicts are counted: a padding of one word is not enough there
 NARROW = "a warp asks {loads} times for numbers of {name}, where {least} wide loads do"
-CONFLICTS = "with PAD = {pad} and TILE = {tile} the stores to As take {lost} rounds too many"
-PADDED = "PAD = {pad}: no conflict is left in the stores to As. Is there no smaller padding without one?"
 
 
 def untransposed(text: str, **parameters: int) -> Kernel:
@@ -53,12 +45,9 @@ def transposed(text: str, pad: int, TILE: int = 4) -> Kernel:
 
 
 def judge_transposed(k: Kernel) -> Report:
-    """Check a kernel that `transposed` has built, what it loads, and its tile: A[row, k] in As[k, row].
-
-    Then its padding: the smallest without a conflict in the stores to As.
-    """
+    """Check a kernel that `transposed` has built, what it loads, and its tile: A[row, k] in As[k, row]."""
     tile = k.parameters["TILE"]
-    return judged(k, lambda k: more_than_its_rung(k, tile, tile, tile), not_transposed, not_smallest)
+    return judged(k, lambda k: more_than_its_rung(k, tile, tile, tile), not_transposed)
 
 
 def not_transposed(k: Kernel) -> list[Finding]:
@@ -73,22 +62,3 @@ def not_transposed(k: Kernel) -> list[Finding]:
             values = {"read": f"A[{row}, {col}]", "stored": f"As[{place[0]}, {place[1]}]"}
             return [Finding("not transposed", "the thread that reads {read} stores at {stored}", values=values)]
     return []
-
-
-def not_smallest(k: Kernel) -> list[Finding]:
-    """A padding with which the stores to As have bank conflicts at TILE = 16, or which is larger than one without."""
-    pad = int(PADDING.search(k.source)[0])
-    least = next((less for less in range(pad + 1) if not rounds_lost(k, less)), None)
-    if least is None:
-        values = {"pad": pad, "tile": COUNTED, "lost": rounds_lost(k, pad)}
-        return [Finding("bank conflicts", CONFLICTS, values=values)]
-    if least < pad:
-        return [Finding("too much padding", PADDED, values={"pad": pad})]
-    return []
-
-
-def rounds_lost(k: Kernel, pad: int) -> int:
-    """The rounds that conflicts add to the stores to As, with that padding, in a product of one tile of 16."""
-    there = cuda_kernel(PADDING.sub(str(pad), k.source), like="tiled", TILE=COUNTED)
-    rows = bank_conflicts(there, COUNTED, COUNTED, COUNTED).rows
-    return sum(row.pieces - row.fewest for row in rows if row.what == "store As")

@@ -1,6 +1,27 @@
 """What does a kernel do that no clock shows? What it touches and moves, what its warps ask for, how it was compiled."""
 
-import lazy_loader
-
-# Loaded when first asked for: who traces a kernel need not wait for the model of a GPU.
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+from .prediction import (
+    GPU,
+    GPUS,
+    BlockRun,
+    CompiledRun,
+    CompilerReport,
+    LimitsTested,
+    Prediction,
+    against_published,
+    compiler_report,
+    counts_of,
+    gpu_here,
+    gpu_like,
+    limits_tested,
+    occupancy,
+    predict,
+    predict_beside,
+    predict_triton,
+    predicted_ladder,
+    print_requests,
+    run_ptx,
+    run_triton,
+    side_by_side,
+)
+from .touches import Trace, Traffic, bank_conflicts, cells, coalescing, predicted_traffic, trace, traffic

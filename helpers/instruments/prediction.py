@@ -1,14 +1,13 @@
 """A CUDA kernel compiled as for a GPU, with no GPU: what came out, and how long it would take there.
 
-Numba writes PTX in a child process; NVIDIA's compiler comes with the extra `cuda13`, or with NVIDIA's toolkit. What is
-counted is given to `gpu_model`: the ladder's counts are kept in `counts.json`, which `tools/counts.py` makes, and
-another kernel's are counted when they are asked for.
+Numba writes PTX in a child process, NVIDIA's compiler makes code of it. `gpu_model` gets what is counted: the ladder's
+counts are kept in `counts.json`, which `tools/counts.py` makes; another kernel's are counted when they are asked for.
 """
 
 import re
 from collections.abc import Callable
 from contextlib import contextmanager, suppress
-from functools import cache, lru_cache, partial
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -64,25 +63,26 @@ run_triton, predict_triton = map(course_errors(), (blocks_without_gpu.run_triton
 def compiler_report(k: Kernel | str, arch: str = "sm_90") -> CompilerReport:
     """Compile a CUDA kernel for an NVIDIA architecture, with no GPU, and read what came out. Returns `CompilerReport`.
 
-    `k`: a kernel that `cuda_kernel` built, or the name of a step, which then has a GPU's parameters. `arch`: "sm_75",
-    "sm_80", "sm_89" or "sm_90", or a GPU's name of `GPUS`. The kernel is compiled, never run.
-    Raises ValueError for an OpenCL kernel or an unknown architecture, KernelError for a kernel that does not compile,
-    `needs.Missing` where NVIDIA's compiler is missing.
+    `k`: a CUDA kernel, or the name of a step, which then has a GPU's parameters. `arch`: such as "sm_90", or a name of
+    `GPUS`. Raises ValueError for an OpenCL kernel or an unknown architecture, KernelError for a kernel that does not
+    compile, `needs.Missing` where NVIDIA's compiler is missing.
     """
     k, arch = for_gpu(k), known_arch(arch)
     with course_errors():
-        return machine_code.report(title(k), ptx_of(k, arch), arch, k.block[0] * k.block[1])
+        called = f"{k} with {ladder.spell(k.parameters)}"
+        return machine_code.report(called, ptx_of(k, arch), arch, k.block[0] * k.block[1])
 
 
 def run_ptx(k: Kernel | str, M: int, N: int, K: int, arch: str = "sm_80") -> CompiledRun:
     """Compile a CUDA kernel, and run what came out with no GPU, on drawn A (M, K), B (K, N). Returns `CompiledRun`.
 
-    `k`, `arch`: as for `compiler_report`, or a newer architecture. Raises what that raises, and KernelError, with its
-    line, for an instruction that is not known.
+    `k`, `arch`, errors: as of `compiler_report`; a KernelError, too, for an instruction that is not known.
     """
     k, (M, N, K) = for_gpu(k), sizes((M, N, K))
     refuse_long(M, N, K)
-    return run_text(ptx_of(k, arch), k.block, k.grid(M, N), *draw(M, N, K), f"{title(k)} for {arch}")
+    return run_text(
+        ptx_of(k, arch), k.block, k.grid(M, N), *draw(M, N, K), f"{k} with {ladder.spell(k.parameters)} for {arch}"
+    )
 
 
 def run_text(
@@ -90,8 +90,7 @@ def run_text(
 ) -> CompiledRun:
     """Run PTX of a kernel of (A, B, C), as Numba compiles it: blocks of (x, y) threads in a grid of (x, y) blocks.
 
-    A (M, K), B (K, N): float32. `limit`: instructions that blocks side by side may take together. Raises KernelError,
-    with its line, for what the PTX machine does not know.
+    A (M, K), B (K, N): float32. `limit`: instructions that blocks side by side may take together.
     """
     (M, K), N = A.shape, B.shape[1]
     with course_errors():
@@ -103,35 +102,20 @@ def run_text(
 def for_gpu(k: Kernel | str) -> Kernel:
     """The CUDA kernel, or that of a step with a GPU's parameters. Raises ValueError for what is neither."""
     if not isinstance(k, Kernel):
-        if "\n" in str(k):
-            raise ValueError("this is source text; build it first: cuda_kernel(source, like=...), with its parameters.")
         k = cuda_kernel(k, **ladder.step(k, "CUDA").defaults["GPU"])
     if k.dialect != "CUDA":
-        raise ValueError(
-            f"{k} is compiled inside its {k.dialect} driver, where one cannot look. Ask for the CUDA kernel of the "
-            f"same step and parameters."
-        )
+        raise ValueError(f"{k} is compiled inside its {k.dialect} driver; ask for the CUDA kernel of the same step.")
     return k
 
 
-def title(k: Kernel) -> str:
-    """A kernel's name and parameters."""
-    return f"{k} with {ladder.spell(k.parameters)}"
-
-
 def ptx_of(k: Kernel, arch: str) -> str:
-    """The PTX of a CUDA kernel for that architecture, such as "sm_80" or "sm_120", compiled in a child process.
-
-    Raises ValueError for what is no architecture, and what `compiler_report` raises.
-    """
+    """The PTX of a CUDA kernel for that architecture, compiled in a child process. Raises as `compiler_report` does."""
     found = re.fullmatch(r"sm_(\d+)(\d)", arch)
     if not found:
         raise ValueError(f'{arch!r} is no architecture; one is written like "sm_80".')
     capability, least = (int(found[1]), int(found[2])), ladder.STEPS[k.step].capability
     if capability < least:
-        raise KernelError(
-            f"{k} needs the matrix units of sm_{least[0]}{least[1]} or later; {arch} has none that do this."
-        )
+        raise KernelError(f"{k} needs the matrix units of sm_{least[0]}{least[1]} or later, not {arch}.")
     needs.need("compiler")
     key = packed((made_from(k), k.step, k.parameters, arch))
     if key not in made:
@@ -162,21 +146,13 @@ def predict(k: Kernel | str, gpu: GPU | str, M: int, N: int, K: int) -> Predicti
     """Predict a product of (M, K) by (K, N) on a GPU that need not be there. Returns `Prediction`.
 
     `k`: a CUDA kernel, or the name of a step, which then has a GPU's parameters. `gpu`: a name of `GPUS`, or a `GPU`.
-    Counts are of whole tiles, in matrices whose rows begin on lines of 128 bytes; what a launch costs is left out.
-    What the course has not counted is counted with NVIDIA's compiler.
-    Raises ValueError for what is no CUDA kernel or no GPU, and for a GPU that lacks what the step uses; KernelError for
-    what does not compile, and for what is no product; `needs.Missing` for a kernel that the course has not counted,
-    where that compiler is missing.
+    Raises ValueError for what is no CUDA kernel or no GPU, and KernelError for what does not compile there, or is no
+    product; for what the course has not counted itself, `needs.Missing` where NVIDIA's compiler is missing.
     """
     M, N, K = sizes((M, N, K))
     gpu, k = known(gpu), for_gpu(k)
-    least, has = ladder.step(k.step).capability, (int(gpu.arch[3:-1]), int(gpu.arch[-1]))
-    if least > has:
-        raise ValueError(
-            f"{k.step} needs compute capability {'.'.join(map(str, least))}; {gpu.name} has {'.'.join(map(str, has))}."
-        )
-    counts = counts_of(k, arch_of(gpu))
-    return gpu_model.predict(counts, gpu, M, N, K, by_rows=ladder.step(k.step).x_along == "rows")
+    by_rows = ladder.step(k.step).x_along == "rows"
+    return gpu_model.predict(counts_of(k, arch_of(gpu)), gpu, M, N, K, by_rows)
 
 
 def predicted_ladder(gpu: GPU | str, size: int = 4096, steps: list[str] | None = None) -> tuple[Prediction, ...]:
@@ -203,17 +179,13 @@ def kept() -> dict[tuple[str, str], Counts]:
 def count(k: Kernel, arch: str) -> Counts:
     """The same, counted now."""
     ptx, side = ptx_of(k, arch), ladder.step(k.step).tile(k.parameters)
-    # Numba writes the same for several architectures, but for the line that names one.
-    anywhere = re.sub(r"\.target .*", ".target sm_75", ptx)
+
+    def one_block(K):
+        A, B = np.ones((side[0], K), np.float32), np.ones((K, max(side[1], SHORT)), np.float32)
+        return run_text(ptx, k.block, (1, 1), A, B)
+
     with course_errors():
-        return count_text(as_step(k), ptx, arch, k.block, side, lambda K: run_block(anywhere, k.block, *side[:2], K))
-
-
-@lru_cache(maxsize=4)
-def run_block(ptx, block, rows, columns, K):
-    """One block of a kernel, inside matrices large enough that no row of them shares a line with another."""
-    A, B = np.ones((rows, K), np.float32), np.ones((K, max(columns, SHORT)), np.float32)
-    return run_text(ptx, block, (1, 1), A, B)
+        return count_text(as_step(k), ptx, arch, k.block, side, one_block)
 
 
 def gpu_here() -> GPU | None:
@@ -226,28 +198,16 @@ def gpu_here() -> GPU | None:
 
 
 def print_requests(k: Kernel) -> None:
-    """Print a CUDA kernel's requests to shared memory, and its instructions, for each multiply-add of a warp.
-
-    It is compiled for an A6000. Requests that bring each thread four numbers, 16 bytes, are told apart from those that
-    bring it one. Raises what `counts_of` raises.
-    """
+    """Print a CUDA kernel's requests to shared memory, and its instructions, on an A6000, for each multiply-add."""
     tile = counts_of(k, GPUS["A6000"].arch).tile
-    asked = {"one": 0.0, "four": 0.0}
-    for (memory, _, size), many in tile.requests.items():
-        if memory == "shared":
-            asked["four" if size == 32 * 16 else "one"] += many / tile.fma
-    one, four, all_kinds = *asked.values(), tile.instructions / tile.fma
+    asked = [(size, many / tile.fma) for (memory, _, size), many in tile.requests.items() if memory == "shared"]
+    four = sum(many for size, many in asked if size == 32 * 16)
+    one, all_kinds = sum(many for _, many in asked) - four, tile.instructions / tile.fma
     print(f"{k.step:12} {one:.3f} requests for one number, {four:.3f} for four; {all_kinds:.2f} instructions")
 
 
 def predict_beside(mine: Kernel, rung: str, gpu: str = "A6000", size: int = 4096) -> None:
-    """Print what the model predicts for a kernel and for a rung of the ladder, at M = N = K = `size`.
-
-    mine  a CUDA kernel, with sizes for a GPU
-    rung  the name of a step, which has a GPU's parameters
-    gpu   a name of `GPUS`
-    Raises what `predict` raises.
-    """
+    """Print what the model predicts for a CUDA kernel and for the step of that name, at M = N = K = `size`."""
     for name, k in {"this kernel": mine, rung: rung}.items():
         p = predict(k, gpu, size, size, size)
         print(f"{name:11} {p.gflops:7,.0f} GFLOP/s predicted for {gpu}, by {p.limit}")
@@ -257,10 +217,7 @@ def predict_beside(mine: Kernel, rung: str, gpu: str = "A6000", size: int = 4096
 
 
 def against_published(gpu: str | None = None) -> Comparison:
-    """Hold the model against the ladders of that GPU that are known, or against all of them. Returns `Comparison`.
-
-    Raises ValueError for a GPU of which no ladder is known.
-    """
+    """Hold the model against the ladders of that GPU that are known, or against all of them. Returns `Comparison`."""
 
     def ours(one, step, gpu):
         return one.predicted(step) if one.ran else predict(cuda_kernel(step, **SIZES[step]), gpu, SIZE, SIZE, SIZE)

@@ -1,8 +1,6 @@
 """Every access that a kernel makes to global and shared (local) memory, in either dialect, and how many there are.
 
-CUDA kernels run compiled, on the PTX machine, beside a GPU in a child process; OpenCL kernels run on their own device
-with notes in their source, in a child process. The two agree, and agree with the ladder's formula: a kernel touches
-what it touches.
+CUDA kernels run compiled, on the PTX machine; OpenCL kernels on their own device, with notes in their source.
 """
 
 from functools import partial
@@ -22,7 +20,6 @@ from ..launch import Kernel, KernelError, draw
 from ..launch.cuda_source import EXAMPLE, ptx_of
 
 LIMIT = 1 << 15  # multiply-adds of a run, of which a picture can be drawn
-MOST = 4_000_000  # accesses of threads that the PTX machine keeps: many more than of any kernel of these sizes
 # Wrong even if the numbers are right.
 CERTAIN = {"out of bounds", "misaligned", "divergent barrier", "hang", "out of time", "error"}
 KEPT = 8  # traces; pictures and tables of the same run follow each other
@@ -31,10 +28,7 @@ recent: dict[bytes, Trace] = {}  # {what was run: its trace}, the latest last
 
 
 def traffic(k: Kernel, M: int, N: int, K: int) -> Traffic:
-    """Count what the kernel loads and stores for A (M, K) and B (K, N). Returns `Traffic`.
-
-    Raises ValueError for sizes that would take minutes, KernelError if the kernel fails.
-    """
+    """Count what the kernel loads and stores for A (M, K) and B (K, N). Returns `Traffic`; raises as `trace` does."""
     return trace(k, M, N, K).traffic(M, N, K)
 
 
@@ -58,11 +52,7 @@ def coalescing(k: Kernel, M: int, N: int, K: int, pieces: str = "sectors") -> Ta
 
 
 def bank_conflicts(k: Kernel, M: int, N: int, K: int) -> Table:
-    """How many rounds each shared access takes, since a bank serves one word at a time. Returns `Table`.
-
-    Accesses of 4 bytes a thread are served for a whole warp at once, of 8 bytes for half a warp, of 16 bytes for a
-    quarter, 8 threads, at a time; `ptx_machine.bank_rounds` names the sources.
-    """
+    """How many rounds each shared access takes, as `ptx_machine.bank_rounds` counts them. Returns `Table`."""
     return by_line(trace(k, M, N, K).where(memory="shared"), k.source, "rounds", bank_rounds)
 
 
@@ -73,9 +63,7 @@ def trace(k: Kernel, M: int, N: int, K: int) -> Trace:
     """
     M, N, K = sizes((M, N, K))
     if M * N * K > LIMIT:
-        raise ValueError(
-            f"{M} x {N} x {K} would take too long to follow; stay at M * N * K <= {LIMIT}, such as 32 x 32 x 32."
-        )
+        raise ValueError(f"{M} x {N} x {K} would take too long to follow; stay at 32 x 32 x 32 or so.")
     k = k.fitted(M, N, K)
     key = packed((k.dialect, made_from(k), k.step, k.parameters, k.device.name, M, N, K))
     if key not in recent:
@@ -104,7 +92,7 @@ def on_ptx(k: Kernel, A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, dict]:
     grid, limit = k.grid(*C.shape), 5000 * (len(B) + 100)
     ptx = ptx_of(k.function, each=True)
     try:
-        run = run_arrays(ptx, k.block, grid, A, B, C, limit=limit, trace=MOST, requests=False)
+        run = run_arrays(ptx, k.block, grid, A, B, C, limit=limit, trace=True, requests=False)
     except (PTXError, ValueError) as error:
         raise KernelError(str(error)) from None
     if found := next((finding for finding in run.findings if finding.kind in CERTAIN), None):
@@ -127,8 +115,6 @@ def with_notes(k: Kernel, A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, dic
     except opencl_trace.TraceError as error:
         raise KernelError(str(error)) from None
     local = dict(list(run.arrays.items())[3:])
-    if set(local) & set("ABC"):
-        raise KernelError("one of its local arrays is called A, B or C")
     memory = {"local": "shared"}
     sites = [(memory.get(one.space, one.space), one.line, one.reads, one.writes, one.width) for one in run.sites]
     touches = run.touches

@@ -160,17 +160,13 @@ class CudaKernel(Kernel):
         return functools.partial(self.function[self.grid(M, N), self.block], *work.matrices())
 
 
-def native_launcher(k: CudaKernel, native: NativeKernel, *options: str) -> Callable:
-    """Build a CUDA kernel's SPIR-V: Work -> what asks for it once. Raises NotNative where the device does not take it.
-
-    `options`: for the device's compiler, whose code is not kept then.
-    """
+def native_launcher(k: CudaKernel, native: NativeKernel) -> Callable:
+    """Build a CUDA kernel's SPIR-V: Work -> what asks for it once. Raises NotNative where its device does not."""
     import pyopencl as cl  # it may be broken where nothing runs natively
 
     from .on_opencl import context_of
 
-    context = context_of(k.device)
-    program = cl.Program(context, native.spirv).build([*options]) if options else native.build(context)
+    program = native.build(context_of(k.device))
 
     def launcher(work: Work) -> Callable:
         function = cl.Kernel(program, "kernel")  # of its own: it keeps its arguments

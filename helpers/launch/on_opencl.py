@@ -103,12 +103,6 @@ def aligned(nbytes):
     return memory[start : start + nbytes]
 
 
-def program(context, source, *options):
-    """The built program. Raises pyopencl's RuntimeError where the source does not compile."""
-    with devices.building(context.devices[0]):
-        return cl.Program(context, source).build(list(options))
-
-
 class OpenCLKernel(Kernel):
     """A `__kernel` with the step's work-group and global size. A learner's is built once it has passed a check."""
 
@@ -123,7 +117,7 @@ class OpenCLKernel(Kernel):
         """Build it now. Raises KernelError for what does not compile, and for other arguments than M, N, K, A, B, C."""
         try:
             macros = [f"-D{name}={value}" for name, value in self.parameters.items()]
-            self.program = program(context_of(self.device), self.source, *macros)
+            self.program = cl.Program(context_of(self.device), self.source).build(list(macros))
             kernels = self.program.all_kernels()
         except cl.RuntimeError as error:
             raise KernelError(f"{self} does not compile.\n{compiler_says(str(error), self.source)}") from None

@@ -5,7 +5,6 @@ text for those who cannot see it.
 """
 
 import base64
-import copy
 import io
 from collections.abc import Iterable
 from pathlib import Path
@@ -38,7 +37,9 @@ class Picture:
                 words.set_fontfamily(["sans-serif", language.chinese_font()])
         drawn = io.BytesIO()
         figure.savefig(drawn, format="png", dpi=2 * PIXELS, facecolor="white")
-        self.image, self.text = in_few_colours(Image.open(drawn)), text
+        # A palette of 128 colours: a third as large, and it looks the same.
+        self.image = Image.open(drawn).convert("RGB").quantize(128, dither=Image.Dither.NONE)
+        self.text = text
         self.width = round(figure.get_figwidth() * PIXELS)
 
     def encoded(self, kind: str = "png") -> str:
@@ -53,22 +54,6 @@ class Picture:
 
     def __repr__(self):
         return self.text
-
-
-def in_few_colours(image: Image.Image) -> Image.Image:
-    """The image with a palette of 128 colours: a third as large, and it looks the same."""
-    return image.convert("RGB").quantize(128, dither=Image.Dither.NONE)
-
-
-def above(first: Picture, second: Picture) -> Picture:
-    """One picture of two, the first above the second."""
-    images = [one.image.convert("RGB") for one in (first, second)]
-    sheet = Image.new("RGB", (max(image.width for image in images), sum(image.height for image in images)), "white")
-    sheet.paste(images[0], (0, 0))
-    sheet.paste(images[1], (0, images[0].height))
-    both = copy.copy(max(first, second, key=lambda one: one.width))
-    both.image, both.text = in_few_colours(sheet), f"{first.text}\n{second.text}"
-    return both
 
 
 def label(sentence: str, /, **values: object) -> str:

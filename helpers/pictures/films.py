@@ -14,34 +14,30 @@ from ptx_machine.touches import turns
 from ..instruments import cells, trace
 from ..launch import Kernel
 from .colours import A_COLOUR, B_COLOUR, C_COLOUR, INK
-from .drawing import Picture, above, draw_product, label, look, tint
+from .drawing import Picture, draw_product, label, look, tint
 
 FRAME = 4.2  # inches, the width of the slider's picture
-FRAMES = 24  # of a longer film the slider shows so many, evenly spaced
 PRINTED = 3  # frames of the strip
 FULL = 4  # reads that have the full colour, at least, so that the films of two kernels can be compared
 # Scripts in the attributes of elements run wherever a notebook is trusted, those in <script> do not. Without its
 # data-lm-suppress-shortcuts, JupyterLab takes the slider's arrow keys for its own, and folds cells.
 HTML = Path(__file__).with_name("film.html").read_text(encoding="utf-8").strip()
 IMAGE = '<img src="data:image/webp;base64,{webp}" alt="{text}" style="display: inline; width: {width:.0f}px"'
-PLACE = '<div style="flex: 1 1 300px; max-width: 403px">{}</div>'
 TEXT = (
     "{title}, {size}: in {steps} it reads {cells_a} elements of {a}, {reads_a} reads and {cells_b} elements of {b}, "
     "{reads_b} reads; it stores {stored} elements of C. The darkest is read {times}."
 )
 
 
-def film(k: Kernel, M: int, N: int, K: int, beside: Kernel | None = None, memory: str = "global") -> "Film":
+def film(k: Kernel, M: int, N: int, K: int, memory: str = "global") -> "Film":
     """Show what the first block of a kernel reads from A and B in global memory, step by step. Returns a `Film`.
 
     A step is one round of the loop over k, or, in a kernel with barriers, what lies between two of them. An element is
     darker the more often it was read so far; what is read in this step is outlined. C has its colour in the last step,
-    after which it is stored. The kernel may be of either dialect. `beside`: another one, whose film stands beside.
-    `memory`: "global", or "shared" for the tiles As and Bs, where a step is what is read for one k.
+    after which it is stored. The kernel may be of either dialect. `memory`: "global", or "shared" for the tiles As and
+    Bs, where a step is what is read for one k.
     Raises ValueError for sizes that would take minutes, and for a kernel that reads nothing there.
     """
-    if beside is not None:
-        return Films(film(k, M, N, K, memory=memory), film(beside, M, N, K, memory=memory))
     run = trace(k, M, N, K)
     reads = run.where(memory=memory, block=(0, 0, 0), writes=False)
     if not len(reads):
@@ -57,22 +53,22 @@ def film(k: Kernel, M: int, N: int, K: int, beside: Kernel | None = None, memory
         frames.append(Counter((array, divmod(index, run.shapes[array][1])) for array, index in places))
     (rows, depth), (_, columns) = (run.shapes[name] for name in names)
     stored = set(cells(run.where(array="C", block=(0, 0, 0), writes=True), N))
-    return Film(("{kernel}, block (0, 0)", {"kernel": k.step}), (rows, columns, depth), frames, stored, names)
+    return Film(k.step, (rows, columns, depth), frames, stored, names)
 
 
 class Film:
     """Frames, each a Counter of reads by (array, cell), and the cells of C that are stored in the end.
 
-    `title`: the key and the values of a sentence, see `language.spelled`. `size`: (M, N, K). `names`: of what is drawn
-    as A and as B.
+    `kernel`: its step. `size`: (M, N, K). `names`: of what is drawn as A and as B.
     """
 
-    def __init__(self, title: tuple, size: tuple, frames: list, stored: set, names: tuple = ("A", "B")):
+    def __init__(self, kernel: str, size: tuple, frames: list, stored: set, names: tuple):
         self.size, self.stored, self.names = size, stored, names
         self.frames = list(zip(accumulate(frames), frames, strict=True))  # so far, and now
         total = self.frames[-1][0]
         most = max(total.values())
         self.full = max(most, FULL)
+        title = label("{kernel}, block (0, 0)", kernel=kernel)
         self.legend = label("{title}; n ×: how often an element was read so far, at most", title=title)
         values = {"title": title, "size": " x ".join(map(str, size)), "stored": len(stored)}
         values |= {"steps": counted(len(frames), "step"), "times": counted(most, "time")}
@@ -133,8 +129,7 @@ class Film:
 
         Where a page's scripts do not run, all frames are seen side by side, without a slider.
         """
-        numbers = np.linspace(0, len(self.frames) - 1, min(len(self.frames), FRAMES)).round().astype(int)
-        frames = [self.frame(number) for number in numbers.tolist()]
+        frames = [self.frame(number) for number in range(len(self.frames))]
         images = ">\n".join(
             IMAGE.format(webp=one.encoded("webp"), text=escape(one.text), width=0.6 * one.width) for one in frames
         )
@@ -146,22 +141,6 @@ class Film:
 
     def __repr__(self):
         return self.text
-
-
-class Films(Film):
-    """Two films, side by side on a screen that is wide enough; in print, and as `strip`, one below the other."""
-
-    def __init__(self, first: Film, second: Film):
-        self.films, self.text = (first, second), f"{first.text}\n{second.text}"
-
-    def strip(self) -> Picture:
-        """Both strips, one below the other."""
-        return above(*(one.strip() for one in self.films))
-
-    def html(self) -> str:
-        """Both as HTML, in one row."""
-        places = "".join(PLACE.format(one.html()) for one in self.films)
-        return f'<div style="display: flex; flex-wrap: wrap; gap: 16px">{places}</div>'
 
 
 def counted(number: int, what: str) -> str:

@@ -3,13 +3,13 @@
 from itertools import product
 
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from ptx_machine import WARP
 
-from ..arguments import whole
 from ..ladder import ceil_div
 from ..language import wrapped
-from .colours import A_COLOUR, INK, MATRICES
+from .colours import A_COLOUR, B_COLOUR, INK, MATRICES
 from .drawing import HIGH, Picture, draw_product, label, look, outline, panel, tint
 
 FEW = 4  # elements of a side of each small matrix of picture_rungs
@@ -29,9 +29,13 @@ PROGRAM = (
     "A {BM} x {BN} tile of C, from element ({row}, {col}) on, takes a {BM} x {BK} tile of A and a {BK} x {BN} tile of "
     "B, from k = {k0} on. What lies outside a matrix counts as 0."
 )
-BANKS = "Rows of {width} words: 32 threads write to {banks} of 32 banks, so the store takes {rounds}."
 FRAGMENTS = (
     "A of 16 x 8, B of 8 x 8 and C of 16 x 8 numbers, shared out among {warp} lanes. Lane {lane} holds {numbers}."
+)
+
+ONE_STEP = (
+    "One step of SUMMA on {p} x {q} ranks: each rank of the first column sends its part of a panel of A along its row "
+    "of {q}; each of the first row sends its part of a panel of B along its column of {p}; all C stays."
 )
 
 
@@ -55,11 +59,8 @@ def picture_program(
     """One program of a block language: its tile of C, and the tiles of A and B that it multiplies in that round.
 
     What of a tile lies outside its matrix is masked: it bears a 0 in A and B, and a – in C.
-    Raises ValueError for a program or a round that there is none of.
     """
     down, across, rounds = ceil_div(M, BM), ceil_div(N, BN), ceil_div(K, BK)
-    for name, value, most in (("x", x, across - 1), ("y", y, down - 1), ("round", round, rounds - 1)):
-        whole(name, value, 0, most)
     tiles = {  # rows and columns of the matrix, and of its tile; the tile's place
         "A": (M, K, BM, BK, y, round),
         "B": (K, N, BK, BN, round, x),
@@ -81,35 +82,6 @@ def picture_program(
     return Picture(figure, label(MEETS if BM == BN == 1 else PROGRAM, **values))
 
 
-@look
-def picture_banks(width: int) -> Picture:
-    """Where a warp's first store into a transposed tile goes: thread numbers by bank, a line of boxes for each round.
-
-    As page 09's kernel does it: thread t has four numbers of row t // 2 of A, from column 4 (t % 2) on. The first of
-    them goes to that row of the transposed tile, which is `width` words long. Raises ValueError for rows that are too
-    short for the warp's 16 rows of A.
-    """
-    whole("width", width, WARP // 2)
-    per_bank = {}
-    for t in range(WARP):
-        per_bank.setdefault((t % 2 * 4 * width + t // 2) % WARP, []).append(t)
-    rounds = max(map(len, per_bank.values()))
-    labels = {(level, bank): str(t) for bank, threads in per_bank.items() for level, t in enumerate(threads)}
-    height = 0.3 * rounds + 0.9
-    figure = Figure(figsize=(0.3 * WARP + 1.2, height))
-    ax = figure.add_axes((0.105, 0.04, 0.89, (0.3 * rounds + 0.05) / height))
-    panel(ax, rounds, WARP, dict.fromkeys(labels, A_COLOUR), "", INK, labels)
-    above = label("rows of {width} words: which thread writes to which bank, round by round", width=width)
-    figure.text(0.02, 1 - 0.3 / height, above)
-    for bank in range(WARP):
-        ax.text(bank + 0.5, -0.4, str(bank), ha="center", va="center", fontsize=11)
-    ax.text(-0.4, -0.4, label("bank"), ha="right", va="center", fontsize=11)
-    for n in range(rounds):
-        ax.text(-0.4, n + 0.5, label("round {number}", number=n + 1), ha="right", va="center", fontsize=11)
-    takes = label("1 round" if rounds == 1 else "{rounds} rounds", rounds=rounds)
-    return Picture(figure, label(BANKS, width=width, banks=len(per_bank), rounds=takes))
-
-
 def fragment(name: str, lane: int) -> list[tuple[int, int]]:
     """The places (row, column) of the numbers of "A", "B" or "C" that a lane holds, in the order of its registers.
 
@@ -127,9 +99,8 @@ def fragment(name: str, lane: int) -> list[tuple[int, int]]:
 def picture_fragments(lane: int = 5) -> Picture:
     """The product of 16 x 8 by 8 x 8 TF32 numbers that a warp's 32 lanes do together.
 
-    Each cell bears the lane that holds it; those of `lane` are coloured. Raises ValueError for what is no lane.
+    Each cell bears the lane that holds it; those of `lane` are coloured.
     """
-    whole("lane", lane, 0, WARP - 1)
     colours, labels, numbers = [], [], []
     for name, ink in MATRICES.items():
         lanes = {cell: one for one in range(WARP) for cell in fragment(name, one)}
@@ -140,3 +111,23 @@ def picture_fragments(lane: int = 5) -> Picture:
     draw_product(figure, (16, 8, 8), colours, labels=labels, top=0.92)
     figure.suptitle(label("which lane holds which number; lane {lane} is coloured", lane=lane), x=0.03, ha="left")
     return Picture(figure, label(FRAGMENTS, warp=WARP, lane=lane, numbers="; ".join(numbers)))
+
+
+@look
+def picture_summa(p: int, q: int) -> Picture:
+    """Show one step of SUMMA on a grid of p x q ranks: which panels of A and B move, and that C stays."""
+    ranks = {(i, j): i * q + j for i in range(p) for j in range(q)}
+    figure = Figure(figsize=(8.4, 0.9 + 2.4 * p / max(p, q)))
+    axes = figure.subplots(1, 3)
+    figure.subplots_adjust(left=0.01, right=0.99, top=1 - 0.4 / figure.get_figheight(), bottom=0.02, wspace=0.12)
+    titles = label("A: along the rows"), label("B: along the columns"), label("C: stays")
+    for ax, title, colour in zip(axes, titles, MATRICES.values(), strict=True):
+        panel(ax, p, q, dict.fromkeys(ranks, tint(colour, 0.2)), title, colour, ranks)
+    # The panel is the first third of the first blocks of A, and of those of B.
+    axes[0].add_patch(Rectangle((0, 0), 0.3, p, color=tint(A_COLOUR, 0.8), linewidth=0))
+    axes[1].add_patch(Rectangle((0, 0), q, 0.3, color=tint(B_COLOUR, 0.8), linewidth=0))
+    for i in range(p if q > 1 else 0):
+        axes[0].annotate("", (q - 0.1, i + 0.8), (0.15, i + 0.8), arrowprops=dict(arrowstyle="->", color=INK))
+    for j in range(q if p > 1 else 0):
+        axes[1].annotate("", (j + 0.8, p - 0.1), (j + 0.8, 0.15), arrowprops=dict(arrowstyle="->", color=INK))
+    return Picture(figure, label(ONE_STEP, p=p, q=q))

@@ -11,18 +11,13 @@ from ptx_machine import SECTOR, WARP
 from .. import ladder
 from ..arguments import whole
 from ..instruments import cells, trace
-from ..language import wrapped
 from ..launch import Kernel
-from .colours import A_COLOUR, B_COLOUR, C_COLOUR, FAULT, GRID, INK, MATRICES, PAPER, SHADES
+from .colours import C_COLOUR, FAULT, GRID, MATRICES, PAPER, SHADES
 from .drawing import HIGH, Picture, draw_product, label, listed, look, outline, panel
 
 # What is said to those who cannot see a picture.
-BY_COLUMN = (
-    "C of {shape} under a grid of {grid} blocks of {block} elements. Thread numbers run down a column of C first; "
-    "cells marked – were stored by no thread."
-)
-BY_ROW = (
-    "C of {shape} under a grid of {grid} blocks of {block} elements. Thread numbers run along a row of C first; cells "
+OWNERS = (
+    "C of {shape} under a grid of {grid} blocks of {block} elements. Thread numbers run {along} of C first; cells "
     "marked – were stored by no thread."
 )
 ONE_WARP = "One warp of {kernel}, one instruction each, {K} columns of A and {N} of B. {sectors}."
@@ -32,13 +27,7 @@ STAGES = (
     "which others staged, too."
 )
 STAGED_RIGHT = "Each cell holds the number that the products need."
-STAGED_WRONG = "{count} of {all} cells of {name} wrong: {cell} holds {holds}; the products need {needed}."
-ELEMENT = "{}[{}, {}]"
-ORDER = (
-    "{who}: {barriers} barriers between its accesses; between asking for a tile and storing it, it does {least}. It "
-    "waits {times}."
-)
-WAIT = 4  # boxes wide: a wait in picture_order
+STAGED_WRONG = "{count} of {all} cells of {name} hold another number than the products need."
 TILES = "As", "Bs", "C"
 
 
@@ -58,13 +47,14 @@ def picture_owners(k: Kernel, M: int, N: int) -> Picture:
     colours = {cell: SHADES[1] for cell, thread in stores.items() if thread < k.block[0]}
     figure = Figure(figsize=(0.42 * across * columns + 0.9, 0.42 * down * rows + 0.9))
     ax = figure.add_axes((0.03, 0.03, 0.94, 0.85))
-    arrows, text = ("x ↓  y →", BY_COLUMN) if rung.x_along == "rows" else ("x →  y ↓", BY_ROW)
+    arrows, along = ("x ↓  y →", "down a column") if rung.x_along == "rows" else ("x →  y ↓", "along a row")
     title = label("C ({shape}), thread numbers, {arrows}", shape=f"{M} x {N}", arrows=arrows)
     panel(ax, down * rows, across * columns, colours, title, C_COLOUR, labels)
     for i, j in np.ndindex(down, across):
         outline(ax, i * rows, j * columns, rows, columns)
     outline(ax, 0, 0, M, N, C_COLOUR)
-    return Picture(figure, label(text, shape=f"{M} x {N}", grid=f"{down} x {across}", block=f"{rows} x {columns}"))
+    values = {"shape": f"{M} x {N}", "grid": f"{down} x {across}", "block": f"{rows} x {columns}"}
+    return Picture(figure, label(OWNERS, along=label(along), **values))
 
 
 @look
@@ -123,9 +113,8 @@ def picture_stages(k: Kernel, thread: tuple[int, int] = (1, 1)) -> Picture:
     """Who stages what, what one thread reads of it, and where a tile holds another number than the products need.
 
     Drawn is tile 1 along K of block (3, 2), since its row, column and k0 differ, and wrong places show. Each cell bears
-    the thread, y and x, that staged or stored it; those of `thread` are outlined, wrong ones are red, and of each tile
-    one is named. `thread`: (x, y) in the block. Raises ValueError for a thread that there is none of, and for a kernel
-    without tiles As and Bs.
+    the thread, y and x, that staged or stored it; those of `thread` are outlined, and wrong ones are red. `thread`:
+    (x, y) in the block. Raises ValueError for a thread that there is none of, and for a kernel without tiles As and Bs.
     """
     rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
     y, x, tile = at = 2, 3, 1
@@ -135,28 +124,23 @@ def picture_stages(k: Kernel, thread: tuple[int, int] = (1, 1)) -> Picture:
         ("As", (rows, depth), y * rows, tile * depth),
         ("Bs", (depth, columns), tile * depth, x * columns),
     ):
-        needed = {(r, c): (name[0], row + r, col + c) for r, c in np.ndindex(sides)}
-        holds = {cell: origin for cell, (_, origin) in stored[name].items()}
-        wrong = [cell for cell in needed if holds.get(cell) != needed[cell]]
+        right = {(r, c): (name[0], row + r, col + c) for r, c in np.ndindex(sides)}
+        wrong = [cell for cell in right if stored[name].get(cell, (None, None))[1] != right[cell]]
         colours.append(dict.fromkeys(read[name], MATRICES[name[0]]) | dict.fromkeys(wrong, FAULT))
         if wrong:
-            cell = min(own[name] & {*wrong} or wrong)
-            origin = ELEMENT.format(*holds[cell]) if holds.get(cell) else label("no number of A or B")
-            values = {"cell": ELEMENT.format(name, *cell), "holds": origin, "name": name, "count": len(wrong)}
-            faults.append(label(STAGED_WRONG, all=len(needed), needed=ELEMENT.format(*needed[cell]), **values))
+            faults.append(label(STAGED_WRONG, count=len(wrong), all=len(right), name=name))
     colours.append(dict.fromkeys(own["C"], C_COLOUR))
     writers = [{cell: divmod(writer, k.block[0]) for cell, (writer, _) in stored[name].items()} for name in TILES]
     labels = [{cell: f"{y},{x}" for cell, (y, x) in by.items()} for by in writers]
     when = label("k0 = {depth}; in each cell: y,x of who wrote it", depth=depth)
-    below = "\n".join(wrapped(fault, 60) for fault in faults)
     figure = Figure()
-    axes = draw_tiles(figure, k, thread, when, colours, labels, below)
+    axes = draw_tiles(figure, k, thread, when, colours, labels)
     for name, ax in zip(("As", "Bs"), axes, strict=False):
         for cell in own[name]:
             outline(ax, *cell)
     values = {"As": len(own["As"]), "Bs": len(own["Bs"]), "read_As": len(read["As"]), "read_Bs": len(read["Bs"])}
     text = label(STAGES, owner=owner(k, thread, len(own["C"])), **values)
-    return Picture(figure, " ".join([text, *faults] if faults else [text, label(STAGED_RIGHT)]))
+    return Picture(figure, " ".join([text, *(faults or [label(STAGED_RIGHT)])]))
 
 
 def tiles_of(k, thread, at=(0, 0, 0)):
@@ -208,18 +192,15 @@ def stores_of(accesses, shapes):
     return stores
 
 
-def draw_tiles(figure, k, thread, when, colours, labels=None, faults=""):
-    """Draw As and Bs above and beside their tile of C, each {cell: colour}, and lines below; returns the three axes."""
+def draw_tiles(figure, k, thread, when, colours, labels=({}, {}, {})):
+    """Draw As and Bs above and beside their tile of C, each {cell: colour}; returns the three axes."""
     rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
-    scale = 0.44 if labels else min(0.36, (HIGH - 1.9) / (rows + depth))  # inches a cell
-    below = 0.2 * len(faults.splitlines())
-    high = scale * (rows + depth) + 1.9 + below
+    scale = 0.44 if any(labels) else min(0.36, (HIGH - 1.9) / (rows + depth))  # inches a cell
+    high = scale * (rows + depth) + 1.9
     figure.set_size_inches(scale * (columns + depth) + 2.2, high)
     figure.text(0.03, 1 - 0.22 / high, label("thread x = {x}, y = {y}, {when}", x=thread[0], y=thread[1], when=when))
-    figure.text(0.03, 0.1 / high, faults, fontsize=11, color=FAULT, va="bottom")
-    room = dict(top=1 - 0.5 / high, bottom=0.03 + below / high)
     titles = "As", "Bs", label("this block's tile of C")
-    return draw_product(figure, (rows, columns, depth), colours, titles, labels or [{}] * 3, **room)
+    return draw_product(figure, (rows, columns, depth), colours, titles, labels, top=1 - 0.5 / high)
 
 
 def owner(k, thread, products):
@@ -228,69 +209,3 @@ def owner(k, thread, products):
     if products == 1:
         many = "Thread x = {x}, y = {y} of {kernel} owns 1 element of C"
     return label(many, x=thread[0], y=thread[1], kernel=k.step, products=products)
-
-
-@look
-def picture_order(k: Kernel, M: int, N: int, K: int, after: Kernel | None = None) -> Picture:
-    """The order in which the first thread asks for tiles, stores and reads them, and meets barriers.
-
-    Where a thread stores what it asks for with no other read between, it has to wait; how long, no run without a GPU
-    can tell, so each wait is drawn equally wide. `after`: the kernel once it is changed, drawn below to the same scale.
-    Raises ValueError for a kernel whose first thread reads nothing.
-    """
-    kernels = (k,) if after is None else (k, after)
-    figure = Figure(figsize=(8.6, 2.5 * len(kernels)))
-    texts, wide = [], 0
-    for n, one in enumerate(kernels):
-        bottom = 1 - (n + 0.96) / len(kernels)
-        ax = figure.add_axes((0.2, bottom, 0.79, 0.78 / len(kernels)))
-        x, barriers, meanwhile = draw_order(ax, one, M, N, K)
-        wide = max(wide, x)
-        values = {"kernel": one.step, "K": K}
-        what = "thread 0 of {kernel}" if n == 0 else "the same, changed", values
-        title = label("{what}, from left to right; dashed: a barrier ({barriers})", what=what, barriers=barriers)
-        figure.text(0.02, bottom + 0.86 / len(kernels), title)
-        least = ("{reads} reads of a tile", {"reads": max(meanwhile)}) if any(meanwhile) else ("nothing", {})
-        waits = meanwhile.count(0)
-        times = ("{count} time" if waits == 1 else "{count} times", {"count": waits})
-        who = "Thread 0 of {kernel}, K = {K}" if n == 0 else "Changed", values
-        texts.append(label(ORDER, who=who, barriers=barriers, least=least, times=times))
-    for ax in figure.axes:
-        ax.set(xlim=(0, wide), ylim=(3, 0))
-        ax.axis("off")
-        for y, text in enumerate(("asks for numbers", "stores in the tile", "reads the tile")):
-            ax.text(-0.012 * wide, y + 0.45, label(text), ha="right", va="center")
-    return Picture(figure, " ".join(texts))
-
-
-def draw_order(ax, k, M, N, K):
-    """Draw what the first thread does with A, B and their tiles, in order.
-
-    Returns how wide that is, the barriers, and the reads between each asking and storing.
-    """
-    mine = trace(k, M, N, K).where(block=(0, 0, 0), thread=0, part=0)
-    mine = mine[mine["array"] != "C"]
-    if not len(mine):
-        raise ValueError(f"thread 0 of {k} reads nothing at {M} x {N} x {K}; let it compute first.")
-    lane = np.where(mine["memory"] == "global", 0, np.where(mine["writes"], 1, 2)).tolist()
-    phase = mine["phase"].tolist()
-    meanwhile, asked, x = [], None, 0  # asked: the place in the run, and in the picture, of what is on its way
-    for n, (y, array) in enumerate(zip(lane, mine["array"].tolist(), strict=True)):
-        if n and phase[n] != phase[n - 1]:
-            ax.plot([x, x], [0, 3], "--", color=INK, linewidth=1.2)
-        if y == 1 and asked is not None:  # the first store after it: the numbers must be there
-            meanwhile.append(lane[asked[0] : n].count(2))
-            if meanwhile[-1]:
-                place = dict(arrowstyle="->", color=INK, linewidth=1.2)
-                ax.annotate("", (x, 1.1), (asked[1] + 1, 0.9), arrowprops=place)
-            else:
-                ax.add_patch(Rectangle((x, 0.15), WAIT, 2.6, facecolor=PAPER, edgecolor=GRID, hatch="//"))
-                ax.text(x + WAIT / 2, 1.45, label("waits"), ha="center", va="center", fontsize=11, rotation=90)
-                x += WAIT
-            asked = None
-        colour = A_COLOUR if array[0] == "A" else B_COLOUR
-        ax.add_patch(Rectangle((x, y + 0.15), 1, 0.6, facecolor=colour, edgecolor="white", linewidth=0.8))
-        if y == 0:
-            asked = n, x
-        x += 1
-    return x, len(set(phase)) - 1, meanwhile

@@ -39,11 +39,11 @@ def target_machine(triple: str) -> llvm.TargetMachine:
     return llvm.Target.from_triple(triple).create_target_machine(opt=0)
 
 
-def optimise(module: llvm.ModuleRef, fours: bool) -> bool:
+def optimise(module: llvm.ModuleRef) -> bool:
     """Inline all functions, find the space of each pointer, unroll loops over a thread's own array, and optimise.
 
-    The device makes vectors itself, of neighbouring threads. `fours`: whether to make sums of fours, too, where a
-    kernel loads fours. Returns whether it did.
+    The device makes vectors itself, of neighbouring threads. Returns whether sums of fours were made, too, as where a
+    kernel loads fours.
     """
     passes = llvm.create_new_module_pass_manager()
     passes.add_strip_symbols_pass()
@@ -55,7 +55,7 @@ def optimise(module: llvm.ModuleRef, fours: bool) -> bool:
     builder = llvm.create_pass_builder(target_machine(OPTIMISED_FOR), options)
     passes.run(module, builder)
     builder.getModulePassManager().run(module, builder)
-    if not fours or "load <4 x float>" not in str(module):
+    if "load <4 x float>" not in str(module):
         return False
     before = str(module).count("fadd contract <4 x float>")
     options.slp_vectorization = True
@@ -146,14 +146,14 @@ def by_address(text: str) -> str:
 PASSES = (by_address, with_sums, fused, in_fours)
 
 
-def emitted(text: str, without: tuple[str, ...] = ()) -> tuple[dict, bytes]:
-    """(what stands in the line of JSON, SPIR-V) of a module whose kernel is `kernel`. `without`: names of passes."""
+def emitted(text: str) -> tuple[dict, bytes]:
+    """(what stands in the line of JSON, SPIR-V) of a module whose kernel is `kernel`."""
     for option in OPTIONS:
         llvm.set_option("", option)
     answer = dict(refused="", missed=False, found=[])
     module = llvm.parse_assembly(text)
     module.verify()
-    if optimise(module, "fours" not in without):
+    if optimise(module):
         answer["found"].append("fours")
     if left := [one.name for one in module.functions if not one.is_declaration and one.name != "kernel"]:
         answer["refused"] = f"a function that calls itself: {', '.join(left)}"
@@ -164,7 +164,7 @@ def emitted(text: str, without: tuple[str, ...] = ()) -> tuple[dict, bytes]:
         answer["missed"] = True
         return answer, b""
     for change in PASSES:
-        if change.__name__ not in without and (changed := change(text)) != text:
+        if (changed := change(text)) != text:
             text = changed
             answer["found"].append(change.__name__)
     module = llvm.parse_assembly(text)
@@ -174,5 +174,5 @@ def emitted(text: str, without: tuple[str, ...] = ()) -> tuple[dict, bytes]:
 
 
 if __name__ == "__main__":
-    said, code = emitted(sys.stdin.read(), tuple(sys.argv[1:]))
+    said, code = emitted(sys.stdin.read())
     sys.stdout.buffer.write(json.dumps(said).encode() + b"\n" + code)

@@ -20,12 +20,10 @@ class NativeKernel(NamedTuple):
 
     spirv   with one kernel, called `kernel`
     kinds   LLVM's types of its flat arguments, "ptr" for an array's elements
-    found   the passes of `emit_spirv` that changed its text
     """
 
     spirv: bytes
     kinds: tuple[str, ...]
-    found: tuple[str, ...]
 
     def build(self, context):
         """The `pyopencl.Program` of it, on the one device of a context; the device's code is kept on disk.
@@ -97,12 +95,11 @@ def kept_native(kernel, sizes):
     texts = whole(list(kernel._codelibrary.llvm_strs))
 
     def made():
-        spirv, kinds, found = to_spirv.spirv_of(texts, kernel.entry_name, *sizes)
-        return json.dumps([kinds, found]).encode() + b"\n" + spirv
+        spirv, kinds, _ = to_spirv.spirv_of(texts, kernel.entry_name, *sizes)
+        return json.dumps(kinds).encode() + b"\n" + spirv
 
-    about, _, spirv = kept(key_of(without_counters(texts, kernel.entry_name), *sizes), made).partition(b"\n")
-    kinds, found = json.loads(about)
-    return NativeKernel(spirv, tuple(kinds), tuple(found))
+    kinds, _, spirv = kept(key_of(without_counters(texts, kernel.entry_name), *sizes), made).partition(b"\n")
+    return NativeKernel(spirv, tuple(json.loads(kinds)))
 
 
 def native_for_launch(kernel, block, shared, grid, flat) -> NativeKernel:

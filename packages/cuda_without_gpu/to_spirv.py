@@ -36,7 +36,6 @@ def spirv_of(
     shared: int = 0,
     grid: tuple[int, int, int] | None = None,
     numbers: tuple[int | None, ...] | None = None,
-    without: tuple[str, ...] = (),
 ) -> tuple[bytes, tuple[str, ...], list[str]]:
     """(SPIR-V, LLVM's types of the kernel's flat arguments, the passes that changed the text) of a kernel `kernel`.
 
@@ -45,7 +44,6 @@ def spirv_of(
     block     threads of a block along x, y, z
     shared    bytes of the shared memory whose size a launch sets
     grid, numbers   where they are given, the SPIR-V is for this grid, and these whole numbers among the arguments, only
-    without   names of `emit_spirv.PASSES` that are left out; "fours": no sums of fours
 
     Raises NotNative for what is not there natively, MayMissBarrier for a barrier that some threads may miss.
     """
@@ -61,7 +59,7 @@ def spirv_of(
     inlined = re.sub(r"(?m)^(define internal .*?)((?: !dbg !\d+)?) \{$", r"\1 alwaysinline\2 {", str(module))
     layout = emit_spirv.target_machine(emit_spirv.TRIPLE).target_data
     text = f'target datalayout = "{layout}-A5"\n' + with_spaces(inlined, shared)
-    answer, spirv = emitted_in_child(text, without)
+    answer, spirv = emitted_in_child(text)
     if answer["refused"]:
         raise (MayMissBarrier if answer["missed"] else NotNative)(answer["refused"])
     return spirv, kinds, answer["found"]
@@ -166,11 +164,11 @@ def environment() -> dict[str, str]:
     return os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
 
-def emitted_in_child(text, without):
+def emitted_in_child(text):
     """What `emit_spirv` answers."""
     options = dict(input=text.encode(), capture_output=True, timeout=SECONDS, env=environment())
     try:
-        done = subprocess.run([sys.executable, "-m", emit_spirv.__name__, *without], **options)
+        done = subprocess.run([sys.executable, "-m", emit_spirv.__name__], **options)
     except subprocess.TimeoutExpired:
         raise NotNative(f"LLVM takes over {SECONDS} s for it") from None
     if done.returncode:

@@ -144,13 +144,11 @@ def gpu(name: str, **figures: float) -> GPU:
     kindred = GPUS[full_name(name)]
     if not figures:
         return kindred
-    for figure, value in figures.items():
-        if figure not in CHOSEN:
-            raise ValueError(f"{figure!r} is no figure that can be given; those are {', '.join(CHOSEN)}.")
-        if not isinstance(value, Real) or not value > 0:
-            raise ValueError(f"{figure} is {value!r}; it must be above 0.")
+    if unknown := figures.keys() - CHOSEN.keys():
+        raise ValueError(f"{unknown.pop()!r} is no figure that can be given; those are {', '.join(CHOSEN)}.")
+    mine = replace(kindred, **figures)
     said = ", ".join(CHOSEN[figure].format(value) for figure, value in figures.items())
-    return replace(kindred, name=f"{kindred.name} with {said}", **figures)
+    return replace(mine, name=f"{kindred.name} with {said}")
 
 
 def known(one):

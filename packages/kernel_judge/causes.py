@@ -93,17 +93,6 @@ def again(product: Product, A: np.ndarray, B: np.ndarray, fill: float = np.nan) 
     return False
 
 
-# -------------------------------------------------------------------------- the device: is the kernel to blame at all?
-
-
-def compiler(product, wrong, right):
-    """Right on the same device where its compiler optimises nothing."""
-    there = product.unoptimised()
-    if not there or not all(again(there, r.A, r.B) for r in wrong):
-        return None
-    return Finding(Kind.COMPILER, "miscompiled", values=wrong[-1].where | {"device": product.device_name})
-
-
 # -------------------------------------------------------------------------------- what C holds: nothing, zeros, or NaN
 
 
@@ -211,18 +200,6 @@ def transposed(product, wrong, right):
     square = [r for r in wrong if r.C.shape[0] == r.C.shape[1] > 1]
     if square and not any(wrong_elements(r.C.T, r.A, r.B, r.inputs).any() for r in square):
         return Finding(Kind.TRANSPOSED, "transposed")
-    return None
-
-
-def column_major(product, wrong, right):
-    """The right product where each matrix lies column by column: there it is the transposed one of row by row."""
-
-    def by_columns(r):
-        (M, N), K = r.C.shape, r.K
-        return wrong_elements(r.C.reshape(N, M), r.B.reshape(N, K), r.A.reshape(K, M), r.inputs)
-
-    if any(min(r.C.shape) > 1 and r.K > 1 for r in wrong) and not any(by_columns(r).any() for r in wrong):
-        return Finding(Kind.COLUMN_MAJOR, "column_major")
     return None
 
 
@@ -436,7 +413,6 @@ def explains(product, name, found, X):
 
 # In this order: each looks at what the ones before it did not explain.
 CAUSES = (
-    compiler,
     special_numbers,
     whole_numbers,
     nothing,
@@ -444,7 +420,6 @@ CAUSES = (
     rounds_amiss,
     fewer_digits,
     transposed,
-    column_major,
     k_is_cut,
     anothers_sum,
     misread,
@@ -454,4 +429,4 @@ CAUSES = (
     with_identity,
 )
 # Those that take no longer than the product itself.
-QUICK = (compiler, special_numbers, nothing, holes, rounds_amiss, transposed, from_a_bound, at_the_edge)
+QUICK = (special_numbers, nothing, holes, rounds_amiss, transposed, from_a_bound, at_the_edge)

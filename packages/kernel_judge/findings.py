@@ -34,7 +34,6 @@ class Kind(StrEnum):
     NOT_A_NUMBER = "not a number"
     K_CUT = "K is cut"
     TRANSPOSED = "transposed"
-    COLUMN_MAJOR = "column-major"
     WRONG_ROW = "wrong row"
     WRONG_COLUMN = "wrong column"
     WRONG_PLACE = "wrong place"
@@ -46,7 +45,6 @@ class Kind(StrEnum):
     ROUNDING = "rounding"
     WRONG_NUMBERS = "wrong numbers"
     OTHER_SIZES = "wrong at other sizes"
-    COMPILER = "miscompiled"
     UNKNOWN = "reported by Oclgrind"
 
     @property
@@ -61,7 +59,7 @@ class Kind(StrEnum):
 
 
 BY_NUMBERS = {Kind.NO_ANSWER, Kind.NOTHING_STORED, Kind.ZEROS, Kind.ADDS, Kind.UNWRITTEN, Kind.SWAPPED, Kind.K_CUT}
-BY_NUMBERS |= {Kind.TRANSPOSED, Kind.COLUMN_MAJOR, Kind.WRONG_ROW, Kind.WRONG_COLUMN, Kind.WRONG_PLACE, Kind.EDGE}
+BY_NUMBERS |= {Kind.TRANSPOSED, Kind.WRONG_ROW, Kind.WRONG_COLUMN, Kind.WRONG_PLACE, Kind.EDGE}
 BY_NUMBERS |= {Kind.WRONG_INDEX, Kind.WRONG_START, Kind.PART_ZERO, Kind.FROM_A_BOUND, Kind.ROUNDING}
 BY_NUMBERS |= {Kind.WRONG_NUMBERS, Kind.NOT_A_NUMBER}
 

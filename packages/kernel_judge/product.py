@@ -65,9 +65,6 @@ class Product:
     def turned(self) -> "Product | None":
         """The same, launched with x and y exchanged; None for a function, which launches itself."""
 
-    def unoptimised(self) -> "Product | None":
-        """The same on the same device, whose compiler optimises nothing; None where that cannot be had."""
-
     def of_nan(self) -> Finding:
         """What NaN means that C holds whatever it held before: made, read behind A or B, or never set."""
         return Finding(Kind.NOT_A_NUMBER, "not_a_number_of_a_function")

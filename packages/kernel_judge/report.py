@@ -9,8 +9,6 @@ from .findings import Kind
 VERDICT = "application/vnd.matmul-ladder.verdict+json"  # the type of an output that is a verdict as data
 SHOWN = 3  # findings; the rest mostly follow from them
 WIDTH = 118  # signs that a line of a page's output has; JupyterLab breaks a longer one in mid-word
-# How a verdict begins that is no plain cross: its sign, and the key of what it says.
-HEADS = {Kind.TOO_SLOW: ("… ", "not_judged"), Kind.COMPILER: ("… ", "not_to_blame")}
 
 
 @dataclass(frozen=True)
@@ -39,8 +37,8 @@ class Report:
         """How it begins: its sign, and the key and the values of what it says."""
         subject = {"subject": self.subject}
         if not self:
-            sign, key = HEADS.get(self.findings[0].kind, ("✗ ", "wrong"))
-            return sign, key, subject
+            slow = self.findings[0].kind == Kind.TOO_SLOW
+            return ("… ", "not_judged", subject) if slow else ("✗ ", "wrong", subject)
         sizes = {name: f"{n:,}" for name, n in zip("MNK", self.largest, strict=False)}
         bound = ("bound", {}) if self.inputs == "float32" else ("bound_of", {"inputs": self.inputs})
         return "✓ ", "right_up_to" if sizes else "right", subject | {"bound": bound} | sizes

@@ -3,10 +3,8 @@
 Each function becomes a list of instructions. What a kernel calls is put in its place by `linking`.
 """
 
-import ast
 import bisect
 import math
-import operator
 import re
 import struct
 from dataclasses import dataclass, field, replace
@@ -206,15 +204,7 @@ def declare(program, statement, line):
 
 # ------------------------------------------------------------------------------------------ numbers
 
-OPERATORS = {
-    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod, ast.BitAnd: operator.and_, ast.BitOr: operator.or_, ast.BitXor: operator.xor,
-    ast.LShift: lambda a, b: a << min(b, 64), ast.RShift: operator.rshift, ast.USub: operator.neg,
-    ast.UAdd: operator.pos, ast.Invert: operator.invert, ast.Not: operator.not_, ast.Eq: operator.eq,
-    ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
-}  # fmt: skip
 PACKED = {2: "<e", 4: "<f", 8: "<d"}  # a float of so many bytes, for `struct`
-DIGITS = re.compile(r"\b(?:0[xX][0-9A-Fa-f]+|0[bB][01]+|\d+)U?\b")
 FLOAT = re.compile(r"[+-]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][+-]?\d+)?")
 
 
@@ -229,45 +219,13 @@ def literal(text):
 
 
 def int_of(text):
-    """A whole number, or a constant expression of whole numbers, of 64 bits. Raises LookupError for anything else."""
-    try:
-        return plain(text)
-    except ValueError:
-        pass
-    words = DIGITS.sub(lambda found: f" {plain(found[0])} ", re.sub(r"\(\s*\.[us]64\s*\)", "", text))
-    words = words.replace("WARP_SZ", "32").replace("/", "//").replace("&&", " and ").replace("||", " or ")
-    words = re.sub(r"!(?!=)", " not ", words)
-    try:
-        return computed(ast.parse(words.strip(), mode="eval").body)
-    except (SyntaxError, ValueError, ZeroDivisionError, RecursionError):
-        raise LookupError(text) from None
-
-
-def plain(text):
-    """A whole number: decimal, octal behind a 0, hexadecimal or binary. Raises ValueError for anything else."""
+    """A whole number: decimal, octal behind a 0, hexadecimal or binary. Raises LookupError for anything else."""
     digits = text.strip().removesuffix("U")
     sign, digits = (-1, digits[1:]) if digits[:1] == "-" else (1, digits)
-    if not digits[:1].isdigit() or "_" in digits:
-        raise ValueError(text)
-    return sign * int(digits, 8 if re.fullmatch(r"0[0-7]+", digits) else 0)
-
-
-def computed(node):
-    """The value of a part of a constant expression."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, int):
-        return node.value
-    if isinstance(node, ast.BoolOp):
-        both = isinstance(node.op, ast.And)
-        return int((all if both else any)(map(computed, node.values)))
-    parts, does = {
-        ast.BinOp: lambda: ((node.left, node.right), node.op),
-        ast.UnaryOp: lambda: ((node.operand,), node.op),
-        ast.Compare: lambda: ((node.left, *node.comparators), node.ops[0]),
-    }.get(type(node), lambda: ((), None))()
-    if type(does) not in OPERATORS:
-        raise LookupError
-    value = int(OPERATORS[type(does)](*map(computed, parts)))
-    return (value + (1 << 63)) % (1 << 64) - (1 << 63) if value < 0 else value % (1 << 64)
+    try:
+        return sign * int(digits, 8 if re.fullmatch(r"0[0-7]+", digits) else 0)
+    except ValueError:
+        raise LookupError(text) from None
 
 
 def declared(array, line):

@@ -2,14 +2,12 @@
 
 import math
 import random
-import re
-import sys
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from helpers import compare, ladder, measure_ladder, progress
+from helpers import compare, ladder, measure_ladder
 from helpers.clock import Comparison, Timing, contest, timing
 from helpers.clock.timing import LONG_ENOUGH, ROUNDS, ladder_kernels, numpy_matmul, usual_size
 from helpers.devices import Device
@@ -52,13 +50,6 @@ def test_the_process_idles_between_turns_unless_all_run_on_one_device(calls, dev
         k.name, k.device = name, None if name == "-" else name
     contest(kernels, 8, rounds=2)
     assert [idle for *_, idle in calls] == idles + 2 * idles[1:]
-
-
-def test_who_waits_sees_whose_turn_it_is(calls, monkeypatch, capsys):
-    monkeypatch.setattr(progress, "PATIENCE", 0)
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    contest([max, min], 8, rounds=1)
-    assert re.findall(r"timing in turns: \d+ s \| (\w+)", capsys.readouterr().err) == ["min", "max"]
 
 
 def test_numpy_is_timed_and_each_rung_up_to_a_step_at_that_size(calls):
@@ -143,7 +134,7 @@ class Steady(Contestant, Work):
     """Takes as long at each launch, but for the weather."""
 
     dialect, name = "OpenCL", "steady"
-    device = Device("OpenCL", "a device", "CPU", "none", 64, 1 << 15, None)
+    device = Device("OpenCL", "a device", "CPU", "none", 64, 1 << 15)
 
     def __init__(self, weather, seconds):
         self.weather, self.seconds = weather, seconds

@@ -48,7 +48,7 @@ def test_limits_are_the_flop_and_the_bytes_of_all_work_items_over_the_fastest_la
         launches.append(SimpleNamespace(name=kernel.name, given=kernel.given, items=items[0], group=group[0]))
 
     handle = SimpleNamespace(max_compute_units=3)
-    device = Device("OpenCL", "a device", kind, "none", 1024, 1 << 15, None, handle, width)
+    device = Device("OpenCL", "a device", kind, "none", 1024, 1 << 15, handle, width)
     fake = SimpleNamespace(
         mem_flags=cl.mem_flags,
         Program=lambda context, source: SimpleNamespace(build=built.append),

@@ -8,9 +8,8 @@ import types
 import pytest
 
 from helpers import devices, ladder, opencl_kernel, tune
-from helpers.clock import Comparison, Timing, tuning
-from helpers.clock.timing import ROUNDS
-from helpers.clock.tuning import search
+from helpers.clock import Comparison, Timing, timing
+from helpers.clock.timing import ROUNDS, search
 from helpers.launch import dialect
 from helpers.launch.dialects import Dialect
 
@@ -39,9 +38,9 @@ def rounds(monkeypatch):
             ]
             return Comparison(*t, (*ratios, *ratios[-1:] * (ROUNDS - len(ratios))))
 
-        monkeypatch.setattr(tuning, "compare", compared)
+        monkeypatch.setattr(timing, "compare", compared)
         by_tile = lambda k, *_, **__: types.SimpleNamespace(gflops=100 - k.parameters["TILE"])  # noqa: E731
-        monkeypatch.setattr(tuning, "measure", by_tile)
+        monkeypatch.setattr(timing, "measure", by_tile)
 
     return set_ratios
 
@@ -75,7 +74,7 @@ def test_the_defaults_come_first_and_every_second_point_is_a_neighbour_of_the_be
 @pytest.mark.parametrize("seconds, count", [(1e9, 36), (20, 20), (0, 1)])
 def test_a_search_goes_on_until_the_time_is_over(monkeypatch, seconds, count):
     seen = []
-    monkeypatch.setattr(tuning, "time", types.SimpleNamespace(perf_counter=lambda: len(seen)))  # a second a point
+    monkeypatch.setattr(timing, "time", types.SimpleNamespace(perf_counter=lambda: len(seen)))  # a second a point
     assert len(search([{"a": a} for a in range(36)], lambda p: seen.append(p) or 1.0, seconds)) == count
 
 
@@ -88,14 +87,7 @@ def test_a_point_that_fails_has_no_rate_and_an_interruption_ends_the_search():
         return outcome
 
     tried = search([{"TILE": n} for n in range(8)], rate, time.perf_counter() + 1e9)
-    assert [rate for _, rate in tried] == [1.0, 0.0, 3.0] and tuning.fastest_of(tried) == tried[2][0]
-
-
-def test_a_landscape_has_the_best_rate_of_all_points_at_a_place():
-    rows = (2, 1, 5.0), (2, 2, 7.0), (2, 3, 6.0), (3, 1, 0.0)
-    tried = [({"a": 1, "b": b, "c": c}, rate) for b, c, rate in rows]
-    found = tuning.Tuning("tiled", "OpenCL", (8, 8, 8), {}, tried, 4, 1.0, None)
-    assert found.landscape("b", "a") == {(2, 1): 7.0, (3, 1): 0}
+    assert [rate for _, rate in tried] == [1.0, 0.0, 3.0] and timing.fastest_of(tried) == tried[2][0]
 
 
 def test_a_search_finds_the_winner_and_a_kernel_takes_what_was_found(rounds):
@@ -118,7 +110,7 @@ def test_what_was_not_ahead_in_every_round_is_not_taken(rounds):
 
 def test_defaults_that_are_the_fastest_stay_without_a_second_contest(rounds, monkeypatch):
     rounds(1.5)
-    monkeypatch.setattr(tuning, "compare", lambda *_: pytest.fail("compared with themselves"))
+    monkeypatch.setattr(timing, "compare", lambda *_: pytest.fail("compared with themselves"))
     found = tune("tiled", size=48, seconds=0)
     assert found.best == DEFAULT and len(found.tried) == 1 and found.comparison is None
 
@@ -141,7 +133,7 @@ def test_defaults_that_are_wrong_end_the_search_in_an_error(rounds, monkeypatch)
 def test_the_defaults_and_their_values_are_in_each_space(monkeypatch):
     """So a neighbour of the defaults, too, can be tried."""
     given = []
-    monkeypatch.setattr(tuning, "search", lambda points, rate, until: given.extend(points) or [(points[0], 1.0)])
+    monkeypatch.setattr(timing, "search", lambda points, rate, until: given.extend(points) or [(points[0], 1.0)])
     found = tune("register_2d", size=64)
     assert found.legal == len(given) == len(set(map(str, given)))
     beside = [p for p in given if neighbours(p, given[0])]

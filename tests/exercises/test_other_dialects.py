@@ -4,8 +4,7 @@ import gpu_page
 import numpy as np
 import pytest
 
-from helpers import devices
-from helpers.exercises import other_dialects
+from helpers import cuda_kernel, devices, opencl_kernel
 from helpers.exercises.other_dialects import amd_report
 from helpers.launch import KernelError
 from old_roc import hsa, roc, vocabulary
@@ -51,7 +50,7 @@ def test_what_cannot_be_had_is_refused_in_words():
 
 def test_every_word_of_the_table_exists_in_the_language_it_is_of():
     """A word that is in none of the ladder's kernels is refused, so it is one of CUDA's or of OpenCL C."""
-    table = other_dialects.vocabulary(hsa.blocked()).data
+    table = vocabulary.vocabulary(hsa.blocked().source, cuda_kernel("tiled").source, opencl_kernel("tiled").source)
     assert table.count("\n") == 1 + 5 * len(vocabulary.IDEAS) and table.endswith("|  | HIP | `hip.syncthreads()` |")
     for old, _, _ in vocabulary.IDEAS.values():
         assert old.split(".")[1] in ("shared", *vars(roc)) and old.startswith("roc.")

@@ -9,7 +9,7 @@ import pytest
 
 from helpers import exercises
 
-SHARED = {"answers", "loads", "parts", "rules"}  # by several pages
+SHARED = {"answers", "rules"}  # by several pages
 FILES = {path.stem: path for path in Path(exercises.__file__).parent.glob("[!_]*.py")}
 OWN = sorted(FILES.keys() - SHARED)
 PAGES = {path.stem[3:]: path.read_text(encoding="utf-8") for path in notebooks.notebook_paths()}
@@ -24,7 +24,7 @@ def imported(path):
 @pytest.mark.parametrize("name", FILES)
 def test_a_file_takes_what_rooms_offer_and_what_pages_share(name):
     for module in imported(FILES[name]):
-        assert re.fullmatch(r"\.\.\w*|\.(answers|loads|parts|rules)", module), f"{name}.py imports from {module}"
+        assert re.fullmatch(r"\.\.\w*|\.(answers|rules)", module), f"{name}.py imports from {module}"
 
 
 @pytest.mark.parametrize("name", OWN)

@@ -6,8 +6,8 @@ import pytest
 from classroom.answers import ASK_A, ASK_B, MULTIPLIES, STORES
 
 from helpers import check, cuda_kernel, opencl_kernel, with_part
-from helpers.exercises import check_loads, loads
-from helpers.exercises.prefetching import asked_early, double_buffered, judge_prefetching
+from helpers.exercises import check_loads, rules
+from helpers.exercises.prefetching import asked_early, double_buffered, judge_prefetching, print_order
 from helpers.launch import KernelError
 
 SUMS = """
@@ -38,13 +38,22 @@ def test_where_nothing_counts_the_verdict_says_so(monkeypatch):
     def uncounted(*_):
         raise KernelError("nobody can follow it")
 
-    monkeypatch.setattr(loads, "trace", uncounted)
+    monkeypatch.setattr(rules, "trace", uncounted)
     report = check_loads(tiled(f"{SUMS}k0 += TILE"))
     assert report and "not looked for here: whether it keeps to the idea: nobody can follow it" in repr(report)
 
 
 def test_fours_are_asked_for_early_whatever_their_number():
     assert check(asked_early(BM=32, BN=32, BK=16, TM=4, TN=4), [(33, 31, 40)])
+
+
+def test_a_thread_waits_where_it_stores_what_it_has_just_asked_for(capsys):
+    print_order(double_buffered(EARLY), 4, 4, 12)
+    head, first, *others = capsys.readouterr().out.split("\n  ")
+    assert head == "tiled, thread 0; each line ends at a barrier" and first == "ask 2, wait, store 2"
+    assert others == ["ask 2, read 8, store 2", "ask 2, read 8, store 2", "read 8\n"]
+    print_order(cuda_kernel("tiled", TILE=4), 4, 4, 4)
+    assert capsys.readouterr().out.split("\n  ")[1:] == ["ask 1, wait, store 1, ask 1, wait, store 1", "read 8\n"]
 
 
 def test_prefetching_without_tiles_loads_too_much():

@@ -1,9 +1,10 @@
 """Triton's products beside the course's kernels, and with the course's errors; `blocks_without_gpu` has the rest."""
 
+import notebooks
 import pytest
 from needed import needs_compiler
 
-from helpers.exercises.block_compilers import judge_product, triton_product
+from helpers.exercises.block_compilers import judge_product
 from helpers.instruments import predict_triton, run_ptx, run_triton, side_by_side
 from helpers.launch import KernelError
 
@@ -14,7 +15,9 @@ TILE = dict(BM=32, BN=32, BK=16)
 def page_18():
     """The text of the product that page 18 counts."""
     pytest.importorskip("triton", reason="Triton is not installed: python3 tools/install.py blocks")
-    return "".join(triton_product().raw_src)
+    cells = notebooks.read(notebooks.notebook_paths(["18"])[0]).cells
+    solution = next(cell.source for cell in cells if cell.source.startswith(notebooks.SOLUTION))
+    return solution.partition("\n\n\njudge_product")[0]
 
 
 def test_a_verdict_is_not_buried_under_warnings(page_18, recwarn):

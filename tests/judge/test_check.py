@@ -7,7 +7,7 @@ import pytest
 from kernels import UNDER_OCLGRIND, build
 
 from helpers import check, opencl_kernel
-from helpers.checking import launched, right_within_bound
+from helpers.checking import launched
 from helpers.launch import Contestant, draw
 from kernel_judge import error_bound, wrong_elements
 
@@ -94,8 +94,6 @@ def test_one_launch_is_judged_by_the_c_that_it_leaves():
 
     right = A @ B
     assert launched(Answering(right), A, B, 7.0) is right and asked == [(A, B, 7.0), "launch"]
-    assert right_within_bound(Answering(right), A, B) and asked[2][:2] == (A, B) and np.isnan(asked[2][2])
-    assert not right_within_bound(Answering(right + 1), A, B)
 
 
 def test_float64_rounded_to_float32_is_within_the_bound():

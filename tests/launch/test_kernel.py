@@ -1,6 +1,5 @@
 """k(A, B) -> C: right at any shape, and plain words for whatever cannot be multiplied."""
 
-import contextlib
 import os
 import re
 from dataclasses import replace
@@ -288,24 +287,6 @@ def test_uploads_of_one_kernel_do_not_mix_and_each_keeps_its_grid():
             work.launch()
         for work, (A, B) in zip(works, pairs, strict=True):
             assert not wrong_elements(work.download(), A, B).any()
-
-
-@pytest.mark.parametrize("platform, alone", [("Portable Computing Language", True), ("Intel(R) OpenCL", False)])
-def test_with_pocl_one_process_builds_at_a_time(monkeypatch, platform, alone):
-    """Ranks that build the same program at once fail there: two of eight runs of six ranks did."""
-    held = []
-
-    @contextlib.contextmanager
-    def locked(folder):
-        held.append("locked")
-        yield
-        held.append("free")
-
-    program = SimpleNamespace(build=lambda options: held.append("built"))
-    monkeypatch.setattr("filelock.FileLock", locked)
-    monkeypatch.setattr(on_opencl.cl, "Program", lambda context, source: program)
-    on_opencl.program(SimpleNamespace(devices=[SimpleNamespace(platform=SimpleNamespace(name=platform))]), "a source")
-    assert held == (["locked", "built", "free"] if alone else ["built"])
 
 
 PRODUCT = """from numba import cuda

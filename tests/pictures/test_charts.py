@@ -7,15 +7,14 @@ import dataclasses
 
 import numpy as np
 import pytest
-from artists import lines, rectangles, texts, ticks
-from matplotlib import colormaps
+from artists import cells, frames, lines, rectangles, ticks, words
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 
 from gpu_model.prediction import ON_TOP, UNITS
 from helpers import pictures
 from helpers.clock import Limits, Scoreboard, Timing
-from helpers.instruments import CompiledRun, CompilerReport, against_published, occupancy, predict, predicted_ladder
+from helpers.instruments import CompiledRun, predict, predicted_ladder
 from helpers.pictures import colours, drawing
 from ptx_machine import KINDS
 
@@ -134,24 +133,6 @@ def test_of_the_units_those_that_a_page_has_explained(drawn):
     assert "waiting" not in waits
 
 
-def test_published_and_predicted_rates_stand_in_pairs(drawn):
-    found = against_published("T4")
-    text = pictures.published_chart(found).text
-    (ax,) = drawn[0].axes
-    widths = [bar.get_width() for bar in ax.patches]
-    assert widths[::2] == [row.published for row in found.rows]
-    assert widths[1::2] == [row.prediction.gflops for row in found.rows]
-    assert [bar.get_hatch() for bar in ax.patches][:4] == [None, "///"] * 2
-    assert [name for _, name in ticks(ax.yaxis)][:3] == ["T4: naive", "", "coalesced"]
-    assert "930, 2.08 of it" in [t.get_text() for t in ax.texts] and "coalesced 447 published, 930 predicted" in text
-
-
-@pytest.mark.parametrize("spread, said", [(0.4, ""), (0.42, ", ± 21 %"), (2.0, ", ± 100 %"), (2.1, ", a busy machine")])
-def test_a_bar_says_how_far_the_repeats_differ_and_no_number_beyond_100_percent(drawn, spread, said):
-    text = pictures.ladder_chart([dataclasses.replace(timing("OpenCL", "naive", 2.0), spread=spread)]).text
-    assert texts(drawn[0].axes[0])[0][2] == f"2{said}" and f" 2 GFLOP/s{said}." in text
-
-
 def test_a_colour_has_one_meaning():
     meanings = [colours.A_COLOUR, colours.B_COLOUR, colours.PEER, *colours.OURS.values(), *colours.UNITS.values()]
     meanings += colours.SHADES  # C's
@@ -159,14 +140,13 @@ def test_a_colour_has_one_meaning():
 
 
 def test_a_chart_is_as_high_as_a_screen_at_most_and_its_names_do_not_meet(drawn):
-    pictures.scoreboard_chart(board(512, {("OpenCL", f"library {i}"): 100.0 + i for i in range(20)}))
-    pictures.published_chart(against_published("T4"))
-    assert max(figure.get_figheight() for figure in drawn) <= drawing.HIGH + 0.2
-    for figure in drawn:
-        figure.draw_without_rendering()
-        for labels in (figure.axes[0].get_yticklabels(), figure.axes[0].texts):
-            boxes = [label.get_window_extent() for label in labels if label.get_text()]
-            assert not any(box.count_overlaps([b for b in boxes if b is not box]) for box in boxes)
+    pictures.ladder_chart([timing("OpenCL", f"library {i}", 100.0 + i) for i in range(20)])
+    (figure,) = drawn
+    assert figure.get_figheight() <= drawing.HIGH + 0.2
+    figure.draw_without_rendering()
+    for labels in (figure.axes[0].get_yticklabels(), figure.axes[0].texts):
+        boxes = [label.get_window_extent() for label in labels if label.get_text()]
+        assert not any(box.count_overlaps([b for b in boxes if b is not box]) for box in boxes)
 
 
 def test_no_name_is_cut_off(drawn):
@@ -176,31 +156,11 @@ def test_no_name_is_cut_off(drawn):
     assert ax.get_yticklabels()[0].get_window_extent().x0 > 0 and ax.bbox.width > drawn[0].bbox.width / 4
 
 
-# ------------------------------------------------------------------------------------- scoreboard_chart
-
-
-def test_the_scoreboard_is_sorted_and_has_a_bar_as_long_as_each_rate(drawn):
-    text = pictures.scoreboard_chart(board(512, RATES)).text
+def test_libraries_are_grey(drawn):
+    pictures.ladder_chart(board(512, RATES).timings)
     (ax,) = drawn[0].axes
-    expected = [  # the peak, then the fastest first; ours in their dialect's colour
-        ("measured peak", 1000, "#ffffff", "1,000"),
-        ("packed (OpenCL)", 800, OPENCL, "800, 80% of peak, 2.00 x NumPy"),
-        ("NumPy", 400, GREY, "400, 40% of peak"),
-        ("CLBlast (OpenCL)", 200, GREY, "200, 20% of peak"),
-        ("tiled (OpenCL)", 100, OPENCL, "100, 10% of peak, 0.25 x NumPy"),
-    ]
-    assert bars(ax) == expected and lines(ax) == []  # no line that words would cross
-    title = "512 x 512 x 512 on a device, measured now"
-    assert [t.get_text() for t in drawn[0].texts] == [title]
-    assert text == f"{title}, in GFLOP/s: " + "; ".join(f"{name} {words}" for name, _, _, words in expected[1:]) + "."
-
-
-def test_a_far_peak_is_left_out(drawn):
-    gpu = {("CUDA", "tiled"): 100.0, ("CUDA", "naive"): 50.0}
-    pictures.scoreboard_chart(board(512, gpu, peak=1000))
-    (ax,) = drawn[0].axes
-    assert {box[4] for box in rectangles(ax)} == {CUDA}
-    assert [name for _, name in ticks(ax.yaxis)] == ["tiled (CUDA)", "naive (CUDA)"]
+    grey = [("NumPy", 400, GREY, "400"), ("CLBlast (OpenCL)", 200, GREY, "200")]
+    assert bars(ax) == [*grey, ("tiled (OpenCL)", 100, OPENCL, "100"), ("packed (OpenCL)", 800, OPENCL, "800")]
 
 
 # ----------------------------------------------------------------------------------------- growth_chart
@@ -221,43 +181,16 @@ def test_growth_has_a_line_through_the_rates_of_each_contestant(drawn):
         assert list(line.get_ydata()) == pytest.approx([rate, 2 * rate])
     assert [t.get_text() for t in ax.get_legend().get_texts()] == names
     assert ticks(ax.xaxis) == [(256, "256"), (1024, "1024")] and ax.get_xscale() == "log"
-    assert ax.get_ylim() == (0, pytest.approx(1.08 * 2000)) and ax.get_yscale() == "linear"
+    assert ax.get_ylim()[0] == 0 and ax.get_yscale() == "linear"
     assert drawn[0].texts[0].get_text() == "a device, measured now"
     assert text.startswith("a device, measured now, GFLOP/s as the product grows: packed (OpenCL) 800 at 256, 1,600 at")
 
 
-def test_the_recorded_growth_is_dotted_and_one_size_is_no_growth(drawn):
-    boards = [board(256, RATES), board(512, {**RATES, ("OpenCL", "naive"): 3.0})]
-    text = pictures.growth_chart(boards, "2026-01-01").text
+def test_the_recorded_growth_is_dotted(drawn):
+    text = pictures.growth_chart([board(256, RATES), board(512, RATES)], "2026-01-01").text
     (ax,) = drawn[0].axes
     assert text.startswith("a device, recorded on 2026-01-01, GFLOP/s")
-    assert {line.get_linestyle() for line in ax.lines[1:]} == {":"} and len(ax.lines) == 1 + 4  # naive has one size
-
-
-def test_growth_draws_all_contestants_and_no_two_alike(drawn):
-    names = [f"library {i}" for i in range(21)]
-    rates = {("OpenCL", name): 100.0 + i for i, name in enumerate(names)}
-    text = pictures.growth_chart([board(256, rates), board(512, rates)]).text
-    figure = drawn[0]
-    (ax,) = figure.axes
-    looks = {(to_hex(line.get_color()), line.get_marker()) for line in ax.lines[1:]}
-    assert len(ax.lines[1:]) == len(looks) == 21
-    assert {f"{name} (OpenCL)" for name in names} == {t.get_text() for t in ax.get_legend().get_texts()}
-    assert all(f"{name} (OpenCL) 1" in text for name in names)
-    figure.draw_without_rendering()
-    box = ax.get_legend().get_window_extent()
-    assert box.y0 >= 0 and box.y1 <= figure.bbox.height and box.x1 <= figure.bbox.width
-
-
-def test_a_name_has_one_colour_in_all_growth_charts(drawn):
-    few = {key: rate for key, rate in RATES.items() if key[1] != "packed"}
-    for rates in (RATES, few):
-        pictures.growth_chart([board(256, rates), board(512, rates)])
-    looks = [
-        {line.get_label(): (line.get_color(), line.get_marker()) for line in figure.axes[0].lines[1:]}
-        for figure in drawn
-    ]
-    assert looks[1].items() < looks[0].items() and len(looks[1]) == len(looks[0]) - 1
+    assert {line.get_linestyle() for line in ax.lines[1:]} == {":"} and len(ax.lines) == 1 + 4
 
 
 # ------------------------------------------------------------------------------------ picture_landscape
@@ -268,16 +201,11 @@ def test_a_landscape_has_a_cell_for_each_point_and_a_frame_around_the_best(drawn
     text = pictures.picture_landscape(rates, "BM", "BN").text
     assert text.endswith(": the best, 200, at BM = 16 and BN = 32; the lowest of 6, 10.")
     (ax,) = drawn[0].axes
-    assert texts(ax) == [
-        *((0.5, 0.5, "100"), (1.5, 0.5, "50"), (2.5, 0.5, "10")),
-        *((0.5, 1.5, "–"), (1.5, 1.5, "180"), (2.5, 1.5, "200")),
-    ]
-    purples = [PAPER if rate is None else to_hex(colormaps["Purples"]((rate / 200) ** 2)) for rate in rates.values()]
-    assert [colour for *_, colour in rectangles(ax)] == [purples[n] for n in (0, 1, 4, 2, 3, 5)]
-    assert {t.get_text() for t in ax.texts if t.get_color() == "white"} == {"200", "180"}  # on dark purple
-    assert rectangles(ax, filled=False) == [(2, 1, 1, 1, INK)]
-    assert ticks(ax.xaxis) == [(0.5, "4"), (1.5, "8"), (2.5, "16")] and ticks(ax.yaxis) == [(0.5, "8"), (1.5, "32")]
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("BM", "BN")
+    numbers = {(1, 1): "100", (1, 2): "50", (1, 3): "10", (2, 1): "–", (2, 2): "180", (2, 3): "200"}
+    assert words(ax) == {(0, 1): "4", (0, 2): "8", (0, 3): "16", (1, 0): "8", (2, 0): "32"} | numbers
+    shades = {cell: cells(ax)[cell] for cell in numbers}
+    assert shades[2, 1] == PAPER and shades[2, 3] == drawing.tint(CUDA, 0.7) and len({*shades.values()}) == 6
+    assert frames(ax) == [(2, 3, 1, 1, INK)] and "across: BM, down: BN" in ax.get_title()
 
 
 # -------------------------------------------------------------------------------------------- rooflines
@@ -322,29 +250,6 @@ def test_a_name_is_nearest_to_its_own_dot_and_covers_nothing(drawn, n):
         assert min(away, key=away.get) == name
 
 
-def test_the_blocks_of_a_multiprocessor_fill_its_resources(drawn):
-    # On an H100: 256 threads are 8 warps; 50 registers are 50 * 32, in pieces of 256 1792 a warp; 20000 bytes and the
-    # system's 1024 are 21120, in pieces of 128. Shared memory allows 11 blocks, warps 8, registers 4.
-    report = CompilerReport(
-        "tiled (CUDA)", "sm_90", 256, 50, 0, (0, 0), 20000, None, occupancy("sm_90", 256, 50, 20000)
-    )
-    assert report.occupancy.blocks == 4 and report.occupancy.limits == ("registers",)
-    text = pictures.picture_occupancy(report).text
-    (ax,) = drawn[0].axes
-    rows = [("registers", 14336, 65536), ("shared memory", 21120, 233472), ("warps", 8, 64), ("blocks", 1, 32)]
-    found = rectangles(ax)
-    for i, (what, takes, has) in enumerate(rows):
-        *blocks, left = [box for box in found if i == round(box[1] + box[3] / 2)]
-        colour = INK if what == "registers" else GRID
-        assert [(box[0], box[2]) for box in blocks] == [pytest.approx((b * takes / has, takes / has)) for b in range(4)]
-        assert {box[4] for box in blocks} == {colour} and left[4] == PAPER
-        assert left[0] == pytest.approx(4 * takes / has) and left[0] + left[2] == pytest.approx(1)
-    assert [t.get_text() for t in ax.texts] == [f"{4 * takes:,} of {has:,}" for _, takes, has in rows]
-    assert ticks(ax.yaxis) == [(i, what) for i, (what, _, _) in enumerate(rows)] and ax.yaxis_inverted()
-    assert drawn[0].texts[0].get_text() == "One multiprocessor of H100 and H200, filled with blocks of tiled"
-    assert "In use: registers 57344 of 65536; shared memory 84480 of 233472; warps 32 of 64" in text
-
-
 # ---------------------------------------------------------------------------------------- executed_chart
 
 
@@ -369,19 +274,3 @@ def test_the_instructions_for_a_multiply_add_stand_end_to_end_by_what_they_are_f
     names = ["multiply-adds", "loads and stores", "whole numbers", "the rest"]
     assert [t.get_text() for t in drawn[0].legends[0].get_texts()] == names
     assert "mixed 2.50 (multiply-adds 1.00, loads and stores 0.50, whole numbers 0.25, the rest 0.75)" in text
-
-
-# --------------------------------------------------------------------------------------- bad arguments
-
-
-@pytest.mark.parametrize(
-    "draw, says",
-    [
-        (lambda: pictures.growth_chart([board(8, RATES)]), "two square sizes at least"),
-        (lambda: pictures.picture_landscape({(1, 2): None}, "x", "y"), "needs a rate at one place at least"),
-    ],
-)
-def test_what_cannot_be_drawn_is_named(drawn, draw, says):
-    with pytest.raises(ValueError, match=says):
-        draw()
-    assert drawn == []

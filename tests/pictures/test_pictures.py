@@ -12,7 +12,7 @@ from matplotlib.text import Text
 
 from helpers import check, cuda_kernel, ladder, opencl_kernel, pictures, show, with_part
 from helpers.clock import Limits, Scoreboard, Timing
-from helpers.instruments import CompiledRun, CompilerReport, against_published, occupancy, predict, predicted_ladder
+from helpers.instruments import CompiledRun, predict, predicted_ladder
 from helpers.pictures import film
 from ptx_machine import KINDS
 
@@ -20,7 +20,6 @@ TIMINGS = [
     Timing("OpenCL", step, 512, 512, 512, seconds, 0.1, "a device", ladder.STEPS[step].defaults["CPU (PoCL)"])
     for step, seconds in zip(ladder.steps("CUDA")[:5], (0.2, 0.02, 0.002, 0.0015, 0.0012), strict=True)
 ]
-REPORT = CompilerReport("naive", "sm_75", 256, 38, 0, (0, 0), 0, None, occupancy("sm_75", 256, 38, 0))
 
 EXECUTED = dict.fromkeys(KINDS, 0) | {"FMA": 64, "shared load": 32, "global load": 16, "whole-number arithmetic": 8}
 RUN = CompiledRun((), (), EXECUTED | {"branch": 8}, {}, (), (), "naive", 4, 4, 4, "")
@@ -43,22 +42,16 @@ ALL = {
     "share": lambda build: pictures.picture_share(build("register_1d", BM=8, BN=4, BK=4, TM=4)),
     "stages": lambda build: pictures.picture_stages(build("tiled", TILE=4), thread=(2, 1)),
     "film": lambda build: film(build("tiled", TILE=4), 5, 9, 7).strip(),
-    "order of wide loads": lambda build: pictures.picture_order(build("vectorized", **FOURS), 8, 8, 24),
-    "order": lambda build: pictures.picture_order(build("prefetched", **FOURS | dict(BM=16, WM=8, WN=8)), 8, 8, 24),
     "program": lambda _: pictures.picture_program(4, 6, 8, 1, 1, 8, x=3, y=1),
     "rungs": lambda _: pictures.picture_rungs(),
-    "banks": lambda _: pictures.picture_banks(64),
     "fragments": lambda _: pictures.picture_fragments(31),
     "landscape": lambda _: pictures.picture_landscape(
         {(x, y): x * y if x < y else None for x in (4, 8, 16) for y in (8, 16, 32)}, "BM", "BN"
     ),
-    "scoreboard": lambda _: pictures.scoreboard_chart(board(8)),
     "growth": lambda _: pictures.growth_chart([board(8), board(16)], "recorded on 2026-01-01"),
     "predicted ladder": lambda _: pictures.ladder_chart([], predicted_ladder("A100", 512)),
     "units": lambda _: pictures.picture_units(predict("tiled", "A100", 512, 512, 512)),
-    "published": lambda _: pictures.published_chart(against_published("T4")),
     "executed": lambda _: pictures.executed_chart({"naive": RUN, "again": RUN}),
-    "occupancy": lambda _: pictures.picture_occupancy(REPORT),
     "chart": lambda _: pictures.ladder_chart(
         [
             Timing("Python", "numpy_matmul", 8, 8, 8, 1e-3, 0.1, "host", {}),
@@ -86,13 +79,6 @@ def made(name, build=opencl_kernel):
         now.setattr(pictures.Picture, "__init__", keep)
         picture = ALL[name](build)
     return picture, figures[0]
-
-
-def test_what_happens_between_asking_and_storing_is_counted():
-    waits, works = (made(name)[0].text for name in ("order of wide loads", "order"))
-    assert "K = 24: 5 barriers" in waits and "it does nothing. It waits 3 times." in waits
-    # 8 of As, 8 of Bs, each of four
-    assert "K = 24: 3 barriers" in works and "it does 16 reads of a tile. It waits 1 time." in works
 
 
 @pytest.mark.parametrize("name", ALL)

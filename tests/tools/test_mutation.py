@@ -29,9 +29,9 @@ def test_what_is_no_room_is_refused_with_those_there_are(room):
 
 def test_the_copy_has_the_checkouts_files_and_settings_for_one_room(tmp_path, monkeypatch):
     monkeypatch.setattr(mutation, "COPY", tmp_path)
-    mutation.copy(["helpers/exercises/loads.py"], ["tests/exercises"])
-    copied, own = ((at / "helpers/exercises/loads.py").read_text("utf-8") for at in (tmp_path, mutation.ROOT))
+    mutation.copy(["helpers/exercises/rules.py"], ["tests/exercises"])
+    copied, own = ((at / "helpers/exercises/rules.py").read_text("utf-8") for at in (tmp_path, mutation.ROOT))
     assert copied == own
     settings, kept = (tomllib.loads((at / "pyproject.toml").read_text())["tool"] for at in (tmp_path, mutation.ROOT))
-    chosen = {"only_mutate": ["helpers/exercises/loads.py"], "pytest_add_cli_args_test_selection": ["tests/exercises"]}
+    chosen = {"only_mutate": ["helpers/exercises/rules.py"], "pytest_add_cli_args_test_selection": ["tests/exercises"]}
     assert settings.pop("mutmut") == kept.pop("mutmut") | chosen and settings == kept

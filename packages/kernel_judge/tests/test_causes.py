@@ -13,19 +13,16 @@ SHAPES = [(8, 8, 8), (9, 6, 12), (5, 13, 11)]  # the last one is what a message 
 class Wrong:
     """A product with tiles of 4 x 4 x 4, or others: C is product(A, B, what C held before)."""
 
-    inputs, device_name = "float32", "a device"
+    inputs = "float32"
 
-    def __init__(self, product, tile=(4, 4, 4), known=True, elsewhere=None):
-        self.product, self.tile, self.tile_known, self.elsewhere = product, tile, known, elsewhere
+    def __init__(self, product, tile=(4, 4, 4), known=True):
+        self.product, self.tile, self.tile_known = product, tile, known
 
     def multiply(self, A, B, fill=np.nan):
         return self.product(A, B, np.full((len(A), B.shape[1]), fill, np.float32)).astype(np.float32)
 
     def turned(self):
         return None
-
-    def unoptimised(self):
-        return self.elsewhere
 
     def of_nan(self):
         return Finding(Kind.OUT_OF_BOUNDS, "reads_past")
@@ -42,13 +39,6 @@ def named(k, shapes=SHAPES):
         right += [shape] * (not amiss.any())
     found = cause(k, wrong, right)
     return found.kind, found.message
-
-
-def test_what_is_right_where_the_compiler_optimises_nothing_is_the_compilers_fault():
-    wrong, right = (lambda A, B, C: A @ B + 3), (lambda A, B, C: A @ B)
-    kind, message = named(Wrong(wrong, elsewhere=Wrong(right)))
-    assert kind == Kind.COMPILER and "right on a device where its compiler optimises nothing" in message
-    assert named(Wrong(wrong, elsewhere=Wrong(wrong)))[0] == Kind.WRONG_START
 
 
 def cut(part):

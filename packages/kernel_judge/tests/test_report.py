@@ -24,11 +24,10 @@ def test_not_yet_is_no_cross():
     assert not found and repr(found) == "… k: not yet. It returns None."
 
 
-def test_what_took_too_long_and_what_a_compiler_does_wrong_are_no_crosses():
+def test_what_took_too_long_is_no_cross():
     slow = Finding(Kind.TOO_SLOW, "at 8 x 8 x 8 it still ran", (2,))
     said = "  too slow: at 8 x 8 x 8 it still ran.\n       2 | second"
     assert repr(Report("k", (slow,), SOURCE)) == f"… k: not judged.\n{said}"
-    assert repr(Report("k", (Finding(Kind.COMPILER, "x"),))) == "… k is not to blame.\n  miscompiled: x."
 
 
 def test_a_wrong_one_tells_three_findings_with_their_lines():

@@ -5,6 +5,7 @@ import pytest
 
 import ptx_machine
 from ptx_machine import PTXError, from_cuda
+from ptx_machine.names import plain_name
 
 pytest.importorskip("cuda.bindings.nvrtc")
 RNG = np.random.default_rng(9)
@@ -69,7 +70,7 @@ def test_constants_variables_and_structures():
         ValueError, match=r"other, of 4 bytes, is no variable of this PTX; it has .*weights of 20 bytes"
     ):
         ran(source, "smooth", (4,), (256,), X, zeros(1000), settings, variables={"other": zeros(1)})
-    with pytest.raises(TypeError, match=r"argument 2 \(s\) is 7; the kernel takes a structure of 16 bytes there"):
+    with pytest.raises(TypeError, match=r"argument 2 is 7; the kernel takes a structure of 16 bytes there"):
         ran(source, "smooth", (4,), (256,), X, zeros(1000), 7)
 
 
@@ -168,12 +169,55 @@ def test_a_finding_names_the_member_of_the_structure():
 @pytest.mark.parametrize(
     "given, said",
     [
-        (table(X, 5), r"argument 0 \(t\).factors is 5; a number in a structure needs its type"),
-        ({"data": X}, r"argument 0 \(t\) is of 8 bytes; the kernel takes a structure of 40 bytes there: a dict"),
-        (5, r"argument 0 \(t\) is 5; the kernel takes a structure of 40 bytes there: a dict"),
+        (table(X, 5), r"argument 0.factors is 5; a number in a structure needs its type"),
+        ({"data": X}, r"argument 0 is of 8 bytes; the kernel takes a structure of 40 bytes there: a dict"),
+        (5, r"argument 0 is 5; the kernel takes a structure of 40 bytes there: a dict"),
     ],
 )
 def test_what_is_no_such_structure(given, said):
     ptx, names = from_cuda(POINTERS_INSIDE, "each")
     with pytest.raises(TypeError, match=said):
         ptx_machine.run(ptx, (1,), (32,), [given, zeros(8)], names["each"])
+
+
+# ------------------------------------------------------------------------------- files and names
+
+FILE = """
+#include <stdio.h>
+#include "factor.h"
+template <typename T> __global__ void scale(T* x) { x[threadIdx.x] *= FACTOR; }
+__global__ void none(float* x) { x[threadIdx.x] = FLT_MAX * of_none(1); }
+"""
+
+
+def test_a_file_finds_the_headers_beside_it_and_any_other_is_empty(tmp_path):
+    (tmp_path / "factor.h").write_text("#define FACTOR 3\n")
+    (tmp_path / "scale.cu").write_text(FILE.replace("of_none(1)", "1"))
+    ptx, names = from_cuda(tmp_path / "scale.cu", "scale<float>", "scale<int>")
+    assert {*names} == {"scale<float>", "scale<int>", "none"}
+    assert ptx_machine.run(ptx, (1,), (4,), [np.arange(4, dtype=np.int32)], names["scale<int>"]).arrays[0][3] == 9
+
+
+def test_an_error_in_a_kernel_is_said_with_its_line(tmp_path):
+    with pytest.raises(PTXError, match=r'source.cu\(5\): error: identifier "of_none"'):
+        from_cuda(FILE)
+    with pytest.raises(FileNotFoundError):
+        from_cuda(tmp_path / "none.cu")
+
+
+@pytest.mark.parametrize(
+    "mangled, plain",
+    [
+        ("_Z3addPf", "add"),
+        ("_Z5scaleIfLi4EEvPKT_PS0_S0_i", "scale"),
+        ("_ZN2ns3addIfLi4EEEvPT_", "ns::add"),
+        ("_ZN12_GLOBAL__N_13addEPf", "add"),
+        ("_ZL4done", "done"),
+        ("_ZZ7productILi16EEvPKfS1_PfiiiE1a", "a"),
+        ("_ZZ3addPfE4tile_0", "tile"),
+        ("add", "add"),
+    ],
+)
+def test_names_of_cpp(mangled, plain):
+    """The right ones are what binutils' c++filt gives, without parameters and arguments of templates."""
+    assert plain_name(mangled) == plain

@@ -200,7 +200,7 @@ angles are as wrong. What is no number has the bits 0x7fffffff after float32 ari
 `sub` and `mul`, which would take longer, after float64's with two such operands, and after `cvt` from float64 to 16 bits."""
 ALSO = """
 Also known: `call` of functions, by address and recursively; `brx.idx`; `%clock`, `%clock64` and `%globaltimer`, which count
-instructions; functions of libdevice by their names, but for Bessel's; `vprintf`, whose text `Run.printed` holds, and `__assertfail`.
+instructions; functions of libdevice by their names, but for Bessel's, `erfcx` and the inverses of erf; `vprintf`, whose text `Run.printed` holds, and `__assertfail`.
 A wait at `mbarrier.init` is not asked for: that a barrier in memory is used before all threads know of it is not found."""
 REFUSALS = {
     "tex.1d.v4.u32.s32 {%r1,%r2,%r3,%r4},[t,{%r1}];": "textures and surfaces",

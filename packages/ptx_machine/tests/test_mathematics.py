@@ -57,12 +57,4 @@ def test_others():
     assert (
         of("dadd_ru", 1.0, 1e-30) == math.nextafter(1, 2) and of("double2int_rn", 2.5) == 2 and of("mulhi", -1, 1) == -1
     )
-
-
-def test_inverses():
-    for y in (1e-300, 1e-10, 0.2, 0.5, 0.9, 1.3, 1.7, 1.999):
-        assert math.isclose(math.erfc(of("erfcinv", y)), y, rel_tol=2e-13)
-        if y < 1:
-            assert math.isclose(math.erf(of("erfinv", y)), y, rel_tol=1e-15)
-            assert math.isclose(of("normcdf", of("normcdfinv", y)), y, rel_tol=1e-12)
-    assert math.isclose(of("erfcx", 19.9), of("erfcx", 20.1) * 20.1 / 19.9, rel_tol=1e-4)
+    assert of("normcdf", 0.0) == 0.5 and of("normcdf", -math.inf) == 0

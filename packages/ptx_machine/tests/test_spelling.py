@@ -37,8 +37,6 @@ FORMS = {  # what four threads do, and what they store
     "0X": ("mov.u32 %r2,0X1FU;", [31] * 4),
     "017": ("mov.u32 %r2,017;", [15] * 4),
     "0b101": ("mov.u32 %r2,0b101;", [5] * 4),
-    "3*4+1": ("mov.u32 %r2,3*4+1;", [13] * 4),
-    "shifts and brackets": ("mov.u32 %r2,(1<<4 | 0x3) - 2 * 2 + 7 / 2 + (5 == 5);", [19] * 4),
     "WARP_SZ": ("mov.u32 %r2,WARP_SZ;", [32] * 4),
     "a vector register": (".reg .v4 .u32 q; mov.v4.u32 q,%tid; mov.u32 %r2,q.x;", [0, 1, 2, 3]),
     "a load of a vector register": (

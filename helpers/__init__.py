@@ -28,14 +28,15 @@ if "IPython" in sys.modules and hasattr(sys.modules["IPython"].get_ipython(), "k
 
     notebook.prepare(sys.modules["IPython"].get_ipython())
 
-# What pages share, by room. Each is loaded when first asked for, since Numba alone takes longer than all of this.
+# What pages share, by where it stands. It is loaded when first asked for: Numba alone takes longer than all of this.
 SHARED = {
     "checking": ["check"],
     "clock": ["compare", "machine_limits", "measure", "measure_ladder", "tune"],
     "exercises": ["ask", "check_loads", "judge_wishes", "with_part"],
     "instruments": ["bank_conflicts", "coalescing", "compiler_report", "predicted_traffic", "traffic"],
     "language": ["set_language"],
-    "launch": ["cuda_kernel", "opencl_kernel"],
+    "launch.on_cuda": ["cuda_kernel"],
+    "launch.on_opencl": ["opencl_kernel"],
     "pictures": ["show", "show_changes"],
 }
 __all__ = ["doctor", *(name for names in SHARED.values() for name in names)]
@@ -46,12 +47,13 @@ if TYPE_CHECKING:  # editors and mypy read this
     from .exercises import ask, check_loads, judge_wishes, with_part
     from .instruments import bank_conflicts, coalescing, compiler_report, predicted_traffic, traffic
     from .language import set_language
-    from .launch import cuda_kernel, opencl_kernel
+    from .launch.on_cuda import cuda_kernel
+    from .launch.on_opencl import opencl_kernel
     from .pictures import show, show_changes
 else:
 
     def __getattr__(name):
-        for room, names in SHARED.items():
+        for place, names in SHARED.items():
             if name in names:
-                return getattr(import_module(f"{__name__}.{room}"), name)
+                return getattr(import_module(f"{__name__}.{place}"), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,14 +15,9 @@ def told(value: object) -> str:
     return f"<array of {value.dtype}, shape {value.shape}>" if hasattr(value, "dtype") else reprlib.repr(value)
 
 
-def is_whole(value: object) -> bool:
-    """Whether it is an integer, NumPy's too; True and False are answers."""
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool)
-
-
 def whole(name: str, value: object, least: int = 1, most: int = MOST) -> int:
     """The whole number of that name, as an int. Raises ValueError for what is none, and for one out of bounds."""
-    if not is_whole(value) or not least <= value <= most:
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or not least <= value <= most:
         raise ValueError(f"{name}={told(value)} does not do; give a whole number from {least} to {most}.")
     return operator.index(value)
 
@@ -30,13 +25,9 @@ def whole(name: str, value: object, least: int = 1, most: int = MOST) -> int:
 def sizes(size: int | Iterable[int]) -> tuple[int, int, int]:
     """(M, N, K) from an int, for all three, or from three ints. Raises ValueError for anything else, or below 1."""
     three = tuple(size) if isinstance(size, Iterable) else (size,) * 3
-    if len(three) != 3 or not all(map(is_whole, three)):
+    if len(three) != 3:
         raise ValueError(f"{told(size)} is no size; give a whole number, or three: (M, N, K).")
-    M, N, K = map(operator.index, three)
-    if min(M, N, K) < 1:
-        raise ValueError(f"a product of {M} x {K} times {K} x {N} has no elements; each size must be 1 or more.")
-    if max(M, N, K) > MOST:
-        raise ValueError(f"size {told(size)} is too large; each of M, N and K must be at most {MOST}.")
+    M, N, K = map(whole, "MNK", three)
     return M, N, K
 
 

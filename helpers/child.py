@@ -13,8 +13,8 @@ from kernel_judge.child import Outcome
 from . import devices
 from .launch import Contestant, HostKernel, Kernel, dialect
 from .launch.cuda_source import came_as_text
+from .launch.kernel import leave_guards_out
 from .launch.numba_internals import plain_function
-from .launch.operands import leave_guards_out
 
 SECONDS = 60  # of computing
 child.preload(__name__, "helpers.launch.on_opencl", "helpers.launch.on_cuda")
@@ -25,8 +25,7 @@ def in_child(
 ) -> Outcome:
     """Call a function without arguments, which may hold kernels, in a child process. Returns its `Outcome`.
 
-    `k`: the kernel that it is about. `seconds`: of computing. `fresh`: whether no server has loaded Numba for the
-    child. `environment`: variables that the child has, too.
+    `k`: the kernel that it is about. `seconds`: of computing. `fresh`: loads all anew. `environment`: more variables.
     """
     proved = {devices.PROVED_ABOVE: k.device.name} if k.device else {}  # to compile a kernel takes a third of a second
     return child.in_child(packed(call), seconds, child_environment() | proved | environment, fresh)
@@ -66,7 +65,7 @@ def packed(what: object) -> bytes:
 
 def made_from(k: Kernel) -> str | Callable:
     """What a kernel is built from: source text, or a learner's `@cuda.jit` function."""
-    return k.function if k.dialect == "CUDA" and k.own and not came_as_text(k.function) else k.source
+    return k.function if k.dialect == "CUDA" and not came_as_text(k.function) else k.source
 
 
 def rebuilt(name: str, kernel: str | Callable, device: str | None, like: str, parameters: dict, attributes: dict):
@@ -92,6 +91,6 @@ def calls_opencl(k: HostKernel) -> bool:
 
 def source_line(k: Kernel, number: int) -> int:
     """A line of the running function as a line of k.source, which may begin at the function itself."""
-    if k.dialect != "CUDA" or came_as_text(k.function) or not k.own:
+    if k.dialect != "CUDA" or came_as_text(k.function):
         return number
     return number - plain_function(k.function).__code__.co_firstlineno + 1

@@ -3,13 +3,10 @@
 `ladder.py` asks for them: those of a device, for large products, and for `packed` those of one product, too.
 """
 
-LONGEST_ROW = 2048  # columns of one row of C that a work-item adds to, again and again: a part of the first cache
 # `packed` packs so many bytes of B at a time: a part of the second cache, from where every patch reads them.
 PIECE = 2**20
 DEEPEST, SHALLOWEST = 512, 256  # rows of such a piece: a patch's rows of A, so deep, stay in the first cache
 COPIED = 4  # patches beside each other in a piece: so many use the same rows of A that a copy of those pays
-# What it costs to pack a number of B, or to copy one of A, in multiply-adds of the patches; measured, about.
-PACKING, COPYING = 80, 50
 SMALLEST_TILE = 2**20  # multiply-adds: less work is not worth another core's way to it
 TILES_A_CORE = 2  # at least: while one core is held up, another takes over
 
@@ -37,11 +34,6 @@ def vector_registers(device):
 def patch_columns(device, TM):
     """Vectors in a patch's row: its TM rows of sums, a row of B and one number of A fill the registers. At most 8."""
     return min(8, (vector_registers(device) - 1) // (TM + 1))
-
-
-def column_defaults(device):
-    """The parameters of `column` on a CPU: as many rows of A at a time as keep its memory busy, a sum for each."""
-    return dict(TM=8, VW=vector(device))
 
 
 def register_patch_defaults(device):
@@ -81,31 +73,18 @@ def piece_depth(device, BN, TN, VW):
 def packed_by_shape(p, device, M, N, K):
     """The parameters of `packed` for one product, from `p`, those for large ones."""
     VW = next((width for width in (4, 8) if N <= width < p["VW"]), p["VW"])
-    if M == 1:  # each number of B is used once, where it lies: a share of the row for each core, a few rows at a time
-        TN, BK = min(4, ceil_div(N, VW)), 2 * VW
-        most = max(1, min(LONGEST_ROW, piece_bytes(device) // (4 * BK)) // (TN * VW)) * TN * VW
-        BN = even_share(ceil_div(N, device.units), most, TN * VW)
-        return p | dict(BM=1, BN=BN, BK=BK, TM=1, TN=TN, VW=VW, STRIPS=1)
     # A patch takes about the time of its rows, and of one more for its row of B. No vector without a column of C, and
     # no panel for which local memory has no room.
     TM = min(range(p["TM"], 0, -1), key=lambda rows: ceil_div(M, rows) * (rows + 1))
     TN = min(patch_columns(device, TM), ceil_div(N, VW), max(1, piece_bytes(device) // (4 * VW * VW)))
     panel, most = TN * VW, widest_piece(device, TN * VW)
     tiles = max(1, min(TILES_A_CORE * device.units, M * N * K // SMALLEST_TILE))
-
-    def tile(down):
-        """Rows and columns of a tile of C, in whole patches, if so many lie below each other."""
-        return up_to(TM, ceil_div(M, down)), up_to(panel, ceil_div(N, ceil_div(tiles, down)))
-
-    def cost(down):
-        """How long it takes until the last core is done."""
-        rows, columns = tile(down)
-        rounds = ceil_div(ceil_div(M, rows) * ceil_div(N, columns), device.units)
-        return rounds * rows * columns * (1 + PACKING / rows + COPYING / min(columns, most))
-
-    cuts = range(1, min(tiles, ceil_div(M, TM)) + 1)
-    enough = [down for down in cuts if down * ceil_div(N, panel) >= tiles] or cuts
-    BM, width = tile(min(enough, key=cost))
+    # So many of them below each other, if there are so many patches, that a product asks for the fewest numbers: one
+    # of B serves a tile's rows, one of A the columns of a piece.
+    patches, panels = ceil_div(M, TM), ceil_div(N, panel)
+    cuts = [down for down in range(1, min(tiles, patches) + 1) if tiles % down == 0 and tiles // down <= panels]
+    down = min(cuts, key=lambda down: down / M + 1 / min(N * down / tiles, most), default=min(tiles, patches))
+    BM, width = up_to(TM, ceil_div(M, down)), up_to(panel, ceil_div(N, ceil_div(tiles, down)))
     BN = even_share(width, most, panel)
     BK = even_share(K, piece_depth(device, BN, TN, VW), VW)
     return p | dict(BM=BM, BN=BN, BK=BK, TM=TM, TN=TN, VW=VW, STRIPS=ceil_div(width, BN))

@@ -22,11 +22,7 @@ class KernelError(RuntimeError):
 
 
 class OutOfTime(KernelError):
-    """A launch that still ran when its time was over. `line`: of its source, where it stood then; 0 for none known."""
-
-    def __init__(self, key: str, line: int = 0, **values: object):
-        super().__init__(key, **values)
-        self.line = line
+    """A launch that still ran when its time was over. Its value `line`: of its source, where it stood; 0 for none."""
 
 
 @contextmanager
@@ -37,7 +33,7 @@ def in_our_words() -> Iterator[None]:
     try:
         yield
     except errors.OutOfTime as late:
-        raise OutOfTime(str(late), late.line) from None
+        raise OutOfTime(str(late), line=late.line) from None
     except errors.KernelError as error:
         raise KernelError(str(error)) from None
 

@@ -5,6 +5,7 @@ columns of C that block owns; CUDA's grid and OpenCL's global size both follow f
 """
 
 import itertools
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -26,38 +27,20 @@ NO_TILES = dict(filled="0", staged="0", read="0")
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One rung. Its parameters are a dict `p`: TILE, or BM, BN, BK of a block's tiles and TM, TN of a thread's patch.
+    """One rung. Its parameters are a dict `p`: TILE, or BM, BN, BK of a block's tiles and TM, TN of a thread's."""
 
-    name      also the name of its file in helpers/cuda and helpers/opencl
-    idea      one line
-    defaults  parameters by kind of device (`devices.KINDS`), or functions of the device that give them
-    space     values worth trying on some device, {parameter: tuple}; `tune` searches them
-    unlike    two sets of small parameters, no two sizes of a set equal, by which a check sees two of them mixed up; odd
-              ones where the step allows them, and multiples where kernels share a tile out among their threads
-    needs     formulas that its parameters must fulfil, such as "BM % TM == 0"
-    formulas  those of `FORMULAS` that are others for this step
-    dialects  those it is written in
-    x_along   "columns": x runs along a row of C; "rows": down a column of C
-    reuse     True: a block loads each element of A and B that it needs once; False: each thread does
-    inputs    types that INPUT may name, to which A and B are rounded: such a step is no rung
-    capability  the least compute capability of a GPU that has what the step uses
-    """
-
-    name: str
-    idea: str
-    defaults: dict
-    space: dict
-    unlike: tuple = ()
-    needs: tuple = ()
-    formulas: dict = field(default_factory=dict)
-    dialects: tuple = ("CUDA", "OpenCL")
-    x_along: str = "columns"
-    reuse: bool = True
-    inputs: tuple = ()
-    capability: tuple = ()
-
-    by_shape = False  # whether `fitted` has sizes for each product
-    column = None  # the step that takes over where B is a single column
+    name: str  # also that of its file in helpers/cuda and helpers/opencl
+    defaults: dict  # parameters by kind of device (`devices.KINDS`), or functions of the device that give them
+    space: dict = field(default_factory=dict)  # {parameter: values to try}; `tune` halves and doubles the others
+    unlike: tuple = ()  # two sets of parameters, no two sizes of a set equal, by which a check sees two mixed up
+    needs: tuple = ()  # formulas that its parameters must fulfil, such as "BM % TM == 0"
+    formulas: dict = field(default_factory=dict)  # those of `FORMULAS` that are others for this step
+    dialects: tuple = ("CUDA", "OpenCL")  # those it is written in
+    x_along: str = "columns"  # x runs along a row of C; "rows": down a column of C
+    reuse: bool = True  # a block loads each element of A and B that it needs once; False: each thread does
+    inputs: tuple = ()  # types that INPUT may name, to which A and B are rounded: such a step is no rung
+    capability: tuple = ()  # the least compute capability of a GPU that has what the step uses
+    by_shape: Callable | None = None  # sizes for one product: (defaults, device, M, N, K) -> parameters
 
     def value(self, formula, p):
         """What a formula comes to, or that of this name."""
@@ -80,6 +63,8 @@ class Step:
 
     def global_loads(self, p, M, N, K):
         """Elements of A and B loaded from global memory, counted: each guarded load that is taken. C is stored once."""
+        if self.by_shape:  # patches load some elements again, and C, too
+            raise ValueError(f"{self.name} has no formula of what it moves; count it: traffic(k, M, N, K).")
         if not self.reuse:
             return 2 * M * N * K
         rows, columns, _ = self.tile(p)
@@ -91,41 +76,15 @@ class Step:
         tiles = ceil_div(M, rows) * ceil_div(N, columns) * ceil_div(K, depth)
         return tiles * self.value("read", p), tiles * self.value("filled", p)
 
-    def accepts(self, p):
-        """Whether those parameters fulfil what the step needs."""
-        return all(self.value(need, p) for need in self.needs)
-
-    def suits(self, device):
-        """Whether the step has parameters for a device of that kind."""
-        return kind_of(device) in self.defaults
-
     def fits(self, p, device):
         """Whether the device has threads and shared memory enough for a block."""
         x, y = self.block(p)
         return x * y <= device.max_threads and 4 * self.value("staged", p) <= device.shared_bytes
 
     def defaults_for(self, device):
-        """The parameters for that device when none are given, a new dict."""
-        default = self.defaults[kind_of(device)]
+        """The parameters for that device when none are given, a new dict; an empty one where the step is for others."""
+        default = self.defaults.get("GPU" if device.kind == "PTX machine" else device.kind, {})
         return dict(default(device) if callable(default) else default)
-
-    def fitted(self, p, device, M, N, K):
-        """The parameters for one product, when none are given: `p`, or what the step makes of them for that shape."""
-        return p
-
-
-class Packed(Step):
-    """The step whose sizes follow from the shape of each product. Its patches load some elements again, and C, too."""
-
-    by_shape, column = True, "column"
-
-    def fitted(self, p, device, M, N, K):
-        """The sizes for that product."""
-        return cpu_sizes.packed_by_shape(p, device, M, N, K)
-
-    def global_loads(self, p, M, N, K):
-        """Raise ValueError: there is no formula of it."""
-        raise ValueError(f"{self.name} has no formula of what it moves; count it at a small size: traffic(k, M, N, K).")
 
 
 PATCHES = "BM % TM == 0", "BN % TN == 0"
@@ -135,17 +94,13 @@ WARPS = "BM % WM == 0", "BN % WN == 0"
 WORDS = "BK // (1 if INPUT == 'tf32' else 2)"  # in a row of a K-tile: one TF32 number each, or two of 16 bits
 VECTORS = "VW in (4, 8, 16)"
 CPUS = "CPU", "CPU (PoCL)"
-BLOCKS = dict.fromkeys(("BM", "BN"), (1, 2, 4, 8, 16, 32, 64, 128))
-TILES = dict(BM=(32, 64, 128, 256), BN=(32, 64, 128, 256, 512), BK=(8, 16, 32, 64))
 
 STEPS = {
     step.name: step
     for step in [
         Step(
             name="naive",
-            idea="one thread, one element of C; x counts the rows",
             defaults={kind: dict(BM=32, BN=8) for kind in ("GPU", *CPUS)},
-            space=BLOCKS,
             unlike=(dict(BM=3, BN=5), dict(BM=6, BN=2)),
             formulas=NO_TILES | dict(block="BM, BN"),
             x_along="rows",
@@ -153,68 +108,61 @@ STEPS = {
         ),
         Step(
             name="coalesced",
-            idea="swap x and y: neighbours read neighbouring addresses",
             defaults={kind: dict(BM=8, BN=32) for kind in ("GPU", *CPUS)},
-            space=BLOCKS,
             unlike=(dict(BM=5, BN=3), dict(BM=2, BN=6)),
             formulas=NO_TILES,
             reuse=False,
         ),
         Step(
             name="tiled",
-            idea="a block stages tiles of A and B in shared memory",
             defaults={"GPU": dict(TILE=16), "CPU": dict(TILE=32), "CPU (PoCL)": dict(TILE=32)},
-            space=dict(TILE=(4, 8, 16, 32, 64)),
             unlike=(dict(TILE=3), dict(TILE=6)),
         ),
         Step(
             name="register_1d",
-            idea="a thread owns TM elements of a column: one value of B serves TM products",
             defaults={
                 "GPU": dict(BM=64, BN=32, BK=16, TM=8),
                 "CPU": dict(BM=256, BN=128, BK=128, TM=8),
                 "CPU (PoCL)": dict(BM=64, BN=64, BK=32, TM=8),
             },
-            space=TILES | dict(TM=(4, 8, 16, 32)),
             unlike=(dict(BM=8, BN=3, BK=6, TM=4), dict(BM=6, BN=12, BK=8, TM=3)),
             needs=("BM % TM == 0",),
         ),
         Step(
             name="register_2d",
-            idea="a thread owns a TM x TN patch of C, held in registers",
             defaults={
                 "GPU": dict(BM=128, BN=128, BK=16, TM=8, TN=8),
                 "CPU": cpu_sizes.register_patch_defaults,
                 "CPU (PoCL)": dict(BM=64, BN=64, BK=64, TM=8, TN=64),
             },
-            space=TILES | dict(BM=(32, 64, 96, 128, 256), TM=(4, 6, 8, 16), TN=(2, 4, 8, 16, 64)),
+            space=dict(
+                BM=(32, 64, 96, 128, 256),
+                BN=(32, 64, 128, 256, 512),
+                BK=(8, 16, 32, 64),
+                TM=(4, 6, 8, 16),
+                TN=(2, 4, 8, 16, 64),
+            ),
             unlike=(dict(BM=20, BN=6, BK=12, TM=5, TN=2), dict(BM=6, BN=12, BK=16, TM=2, TN=3)),
             needs=PATCHES,
         ),
         Step(
             name="vectorized",
-            idea="four numbers a load, from tiles that lie the right way round",
             defaults={
                 "GPU": dict(BM=128, BN=128, BK=16, TM=8, TN=8),
                 "CPU": dict(BM=256, BN=256, BK=64, TM=4, TN=4),
                 "CPU (PoCL)": dict(BM=64, BN=64, BK=64, TM=8, TN=64),
             },
-            space=TILES | dict(TM=(4, 8, 16), TN=(4, 8, 16, 64)),
             unlike=(dict(BM=12, BN=16, BK=24, TM=4, TN=8), dict(BM=48, BN=32, BK=8, TM=12, TN=4)),
             needs=IN_FOURS,
             formulas=dict(staged="BK * (BM + 4 + BN)"),
         ),
         Step(
             name="prefetched",
-            idea="bring the next tile while multiplying this one; a compact patch a warp",
             defaults={
                 "GPU": dict(BM=128, BN=128, BK=8, TM=8, TN=8, WM=64, WN=32),
                 "CPU": dict(BM=128, BN=256, BK=64, TM=4, TN=4, WM=4, WN=256),
                 "CPU (PoCL)": dict(BM=64, BN=64, BK=64, TM=8, TN=64, WM=8, WN=64),
             },
-            space=TILES
-            | dict(BM=(64, 128, 256), BN=(64, 128, 256))
-            | dict(TM=(4, 8), TN=(4, 8, 16, 64), WM=(4, 8, 32, 64, 128), WN=(32, 64, 128, 256)),
             unlike=(
                 dict(BM=32, BN=48, BK=8, TM=4, TN=12, WM=32, WN=24),
                 dict(BM=48, BN=32, BK=8, TM=12, TN=4, WM=24, WN=32),
@@ -225,19 +173,9 @@ STEPS = {
                 staged="2 * BK * (BM + 4 + BN)",
             ),
         ),
-        Packed(
+        Step(
             name="packed",
-            idea="for CPUs: panels packed for the cache, a patch of vector registers",
             defaults=dict.fromkeys(CPUS, cpu_sizes.packed_defaults),
-            space=dict(
-                BM=(96, 192, 384, 768, 1536),
-                BN=(64, 96, 128, 192, 256, 512, 1024),
-                BK=(128, 256, 512, 1024),
-                TM=(4, 6, 8),
-                TN=(1, 2, 3, 4),
-                VW=(4, 8, 16),
-                STRIPS=(1, 4, 16),
-            ),
             unlike=(
                 dict(BM=10, BN=8, BK=12, TM=5, TN=2, VW=4, STRIPS=3),
                 dict(BM=6, BN=24, BK=16, TM=2, TN=3, VW=8, STRIPS=4),
@@ -245,12 +183,11 @@ STEPS = {
             needs=(VECTORS, "BM % TM == 0", "BN % (TN * VW) == 0", "BK % VW == 0"),
             formulas=dict(tile="BM, STRIPS * BN, BK", block="1, 1", staged="BK * (BN + TM * (BN >= 4 * TN * VW))"),
             dialects=("OpenCL",),
+            by_shape=cpu_sizes.packed_by_shape,
         ),
         Step(
             name="column",
-            idea="for CPUs: a B of one column, with the vectors along K",
-            defaults=dict.fromkeys(CPUS, cpu_sizes.column_defaults),
-            space=dict(TM=(1, 2, 4, 8, 16), VW=(4, 8, 16)),
+            defaults=dict.fromkeys(CPUS, lambda device: dict(TM=8, VW=cpu_sizes.vector(device))),
             unlike=(dict(TM=3, VW=4), dict(TM=5, VW=8)),
             needs=(VECTORS,),
             formulas=NO_TILES | dict(tile="TM, 1, VW", block="1, 1"),
@@ -258,9 +195,7 @@ STEPS = {
         ),
         Step(
             name="matrix_units",
-            idea="the hardware multiplies tiles: inputs of fewer digits, sums in float32",
             defaults={"GPU": dict(BM=128, BN=128, BK=16, WM=64, WN=32, INPUT="tf32")},
-            space=dict(BM=(32, 64, 128, 256), BN=(32, 64, 128, 256), BK=(16, 32, 64), WM=(16, 32, 64), WN=(16, 32, 64)),
             # A fragment has 16 rows, 8 columns, and at most 16 of K; each thread fills as many words of a tile.
             needs=(
                 *WARPS,
@@ -284,23 +219,14 @@ STEPS = {
 }
 
 
-def kind_of(device):
-    """For which of `KINDS` that device is given parameters."""
-    return "GPU" if device.kind == "PTX machine" else device.kind
-
-
 def steps(dialect):
     """The names of the steps that are written in that dialect, such as "OpenCL", in order, and compute in float32."""
     return tuple(name for name, step in STEPS.items() if dialect in step.dialects and not step.inputs)
 
 
 def rungs():
-    """The names of the steps that one climbs, in order.
-
-    They are all but those that take over from another for some shape, and those that are less exact than float32.
-    """
-    instead = {step.column for step in STEPS.values()}
-    return tuple(name for name, step in STEPS.items() if name not in instead and not step.inputs)
+    """The names of the steps that one climbs, in order. `column` takes over from `packed` for some shapes."""
+    return tuple(name for name, step in STEPS.items() if name != "column" and not step.inputs)
 
 
 def step(name, dialect=None):
@@ -317,11 +243,11 @@ def parameters(step, device, given):
     Raises ValueError for an unknown parameter, a value that is no positive int, sizes that the step cannot have, and a
     block that exceeds the device's threads or shared memory.
     """
-    if not step.suits(device):
+    p = step.defaults_for(device)
+    if not p:
         raise ValueError(
             f"{step.name} has no parameters for {device.name}, a {device.kind}; it is for: {', '.join(step.defaults)}."
         )
-    p = step.defaults_for(device)
     for key, value in given.items():
         if key not in p:
             raise ValueError(f"{step.name} has no parameter {key!r}; it has: {', '.join(p)}.")

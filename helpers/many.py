@@ -20,8 +20,9 @@ from summa import INFINIBAND_NDR, bytes_moved, from_file, this_machine  # noqa: 
 from . import devices, ladder
 from .arguments import sizes
 from .ladder import ceil_div
-from .launch import Contestant, Kernel, opencl_kernel, operands
-from .launch.kernel import Work
+from .launch import Contestant, Kernel
+from .launch.kernel import GUARD, Work, validate
+from .launch.on_opencl import opencl_kernel
 
 TRACKS = 2
 BUFFERS = 1 + 2 * TRACKS  # on the device: what stays, and of each track what passes by and its block of C
@@ -53,7 +54,7 @@ class Plan:
         """The most that lies there at the same time, with the guard behind each buffer."""
         M, N, K = self.block
         stays, passes = (M * K, K * N) if self.stays == "A" else (K * N, M * K)
-        return 4 * (stays + TRACKS * (passes + M * N) + BUFFERS * operands.GUARD)
+        return 4 * (stays + TRACKS * (passes + M * N) + BUFFERS * GUARD)
 
     def __str__(self):
         (M, N, K), deep = self.block, self.counts[2]
@@ -70,7 +71,7 @@ def plan(k: Kernel, M: int, N: int, K: int, budget: float) -> Plan:
     Blocks are whole tiles of the kernel, except where the matrix ends. Raises ValueError for a budget that holds none.
     """
     M, N, K = sizes((M, N, K))
-    room, found = int(budget) // 4 - BUFFERS * operands.GUARD, []
+    room, found = int(budget) // 4 - BUFFERS * GUARD, []
     rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
     for stays, BK in product("BA", [min(K, n) for n in range(depth, K + depth, depth)]):
         (end, tile), (other_end, thin) = ((M, rows), (N, columns)) if stays == "A" else ((N, columns), (M, rows))
@@ -112,7 +113,7 @@ class Streamed(Contestant):
 
     def upload(self, A: np.ndarray, B: np.ndarray, fill: float | None = np.nan) -> "StreamedWork":
         """A and B stay on the host, beside a C full of `fill`."""
-        operands.validate(A, B)
+        validate(A, B)
         self.last = StreamedWork(self.kernel, self.budget, A, B, fill)
         return self.last
 
@@ -138,7 +139,7 @@ class StreamedWork(Work):
         with ThreadPoolExecutor(1 if self.kernel.untimed else TRACKS) as threads:
             for k, block in product(depths, rows if A_stays else columns):
                 X = self.A[block, k] if A_stays else self.B[k, block]
-                self.staying = self.kernel.place(X)
+                self.staying = self.kernel.backend(self.kernel.device).hold(X.size, np.nan, X)
                 up.append(X.nbytes)
                 blocks = [(block, other) for other in columns] if A_stays else [(other, block) for other in rows]
                 tracks = [threads.submit(self.let_pass, k, blocks[n::TRACKS], up, down) for n in range(TRACKS)]
@@ -149,17 +150,19 @@ class StreamedWork(Work):
 
     def let_pass(self, k, blocks, up, down):
         """In one track: copy a block, multiply it with the one that stays, bring a block of C back; then the next."""
-        A_stays, passing, work = self.plan.stays == "A", None, None
+        A_stays, shape, work = self.plan.stays == "A", None, None
+        on, K = self.kernel.backend(self.kernel.device), k.stop - k.start
         for rows, columns in blocks:
             X = self.B[k, columns] if A_stays else self.A[rows, k]
-            if passing and passing.shape == X.shape:
-                self.kernel.place(X, passing)
+            if shape == X.shape:
+                on.write(work.B if A_stays else work.A, np.ascontiguousarray(X))
             else:
-                passing = work = None  # gone before the next one comes
-                passing = self.kernel.place(X)
+                shape, work = X.shape, None  # gone before the next one comes
+                sizes = rows.stop - rows.start, columns.stop - columns.start, K
+                passing = on.hold(X.size, np.nan, X)
                 pair = (self.staying, passing) if A_stays else (passing, self.staying)
-                work = self.kernel.upload(*pair, fill=None)
-                del pair
+                work = Work(on, sizes, *pair, None, self.kernel.fitted(*sizes).launcher)
+                del passing, pair
             work.launch()
             part = work.download()
             up.append(X.nbytes)

@@ -18,7 +18,7 @@ def test_bench_prints_a_table(capsys):
     "arguments, words",
     [
         (["bench", "--steps", "tilde"], "unknown step 'tilde'. Do you mean tiled? The steps are: naive, "),
-        (["bench", "--size", "0"], "1 or more"),
+        (["bench", "--size", "0"], "M=0 does not do"),
         (["record"], "required: folder"),
         (["record", "/dev/null/x"], "/dev/null"),
         (["progress", "no-such"], "'no-such'"),

@@ -18,7 +18,7 @@ def cpu(width=16, units=2, kib=2048):
 
 
 def fitted(device, *shape):
-    return PACKED.fitted(PACKED.defaults_for(device), device, *shape)
+    return PACKED.by_shape(PACKED.defaults_for(device), device, *shape)
 
 
 @pytest.mark.parametrize("width", [16, 8, 4, 1])
@@ -87,7 +87,7 @@ def test_packed_follows_the_shape(units, kib, width, M, N, K):
         ((2048, 16, 2048), dict(BM=516, BN=16, BK=1024, TN=1)),  # narrow: cut into rows only,
         ((2048, 2, 256), dict(BN=4, VW=4)),  # no lane without a column that a narrower vector spares
         ((2048, 8, 256), dict(BN=8, VW=8)),
-        ((1, 2048, 2048), dict(BM=1, BN=1024, BK=32)),  # half of the row for each core, and long pieces of B
+        ((1, 2048, 2048), dict(BM=1, BN=512, TM=1, TN=8)),  # a quarter of the row for each tile
         ((1, 40, 2048), dict(TN=3)),  # no vector without a column
         ((4, 1024, 1024), dict(TM=4, TN=6)),  # few rows: a wider patch fills the registers
     ],

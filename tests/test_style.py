@@ -19,9 +19,10 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def public_names(room):
-    """(name, value) of all that the room offers: what __all__ lists, and what old_roc's modules define."""
+    """(name, value) of all that the room offers: what it lists or has, and what old_roc's modules define."""
     module = importlib.import_module(room if room in ALONE else f"helpers.{room}".rstrip("."))
-    offered = [(name, getattr(module, name)) for name in module.__all__]
+    has = [name for name, value in vars(module).items() if name[0] != "_" and not inspect.ismodule(value)]
+    offered = [(name, getattr(module, name)) for name in getattr(module, "__all__", has)]
     modules = ("amd", "hsa", "roc", "vocabulary") if room == "old_roc" else ()
     return offered + [
         (name, value)

@@ -93,7 +93,7 @@ def steps():
     told = []
     for name in RUNGS:
         step = ladder.STEPS[name]
-        told.append(dict(name=name, idea=step.idea, page=pages[name], x_along=step.x_along, choices=choices(name)))
+        told.append(dict(name=name, page=pages[name], x_along=step.x_along, choices=choices(name)))
     exercises = {name: dict(stub=stub(name), neighbours=name in NEIGHBOURS) for name in LEFT_OUT}
     return dict(steps=told, exercises=exercises)
 

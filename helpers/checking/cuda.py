@@ -7,7 +7,7 @@ from functools import partial
 
 import ptx_machine
 from cuda_without_gpu import NotNative, to_ptx
-from cuda_without_gpu.native import NativeKernel
+from cuda_without_gpu.native import NativeKernel, compile_native
 from kernel_judge import Finding, Kind, Seen
 from kernel_judge.on_ptx import OnPtx
 
@@ -15,8 +15,8 @@ from .. import devices, ladder
 from ..child import in_child, source_line
 from ..errors import KernelError, in_our_words
 from ..launch import Kernel, numba_internals
-from ..launch.cuda_source import numba_says
-from ..launch.on_cuda import native_code, native_launcher
+from ..launch.cuda_source import EXAMPLE, numba_says
+from ..launch.on_cuda import native_launcher
 from .products import KernelProduct
 
 SECONDS = 40  # of computing, for all that is multiplied
@@ -39,7 +39,8 @@ class CudaProduct(KernelProduct):
             return move(self)
         if self.k.runs_natively and not self.k.untimed:
             with suppress(NotNative):
-                there = partial(in_opencl, self.k, native_code(self.k), move)
+                code = compile_native(self.k.function, *EXAMPLE, block=self.k.block)
+                there = partial(in_opencl, self.k, code, move)
                 outcome = in_child(self.k, there, SECONDS)
                 if outcome.value != "not native":
                     return self.came_of(outcome, self.device_name)

@@ -12,7 +12,7 @@ from kernel_judge.touched import FLOAT, Launched, local_arrays, under_oclgrind
 
 from .. import devices
 from ..child import in_child
-from ..launch import opencl_kernel
+from ..launch.on_opencl import opencl_kernel
 from .products import KernelProduct
 
 A_SECOND = 40_000  # products that Oclgrind does in less than that of code as it was written

@@ -74,8 +74,8 @@ class FunctionProduct(Function):
     def failure(self, error: Exception) -> Finding:
         """An exception of `multiply` as a `Finding`."""
         if isinstance(error, OutOfTime):  # as `cuda_without_gpu` says it: the line of code stands below
-            text, lines = error.sentence[0].partition("\n    ")[0], (error.line,) if error.line else ()
-            return Finding(Kind.TOO_SLOW, "{text}", lines, {"text": text})
+            text, line = error.sentence[0].partition("\n    ")[0], error.sentence[1]["line"]
+            return Finding(Kind.TOO_SLOW, "{text}", (line,) if line else (), {"text": text})
         if isinstance(error, NotYet):
             return Finding(Kind.NO_ANSWER, "returns_none")
         if isinstance(error, KernelError) and (kind := KINDS.get(error.sentence[0])):
@@ -116,8 +116,8 @@ class KernelProduct(FunctionProduct):
         found = []
         for one in step.unlike:
             sizes = k.parameters | {name: value for name, value in one.items() if name in names}
-            if sizes != k.parameters and step.accepts(sizes):
-                with suppress(KernelError):  # its builder may refuse other sizes
+            if sizes != k.parameters:
+                with suppress(KernelError, ValueError):  # its step or its builder may refuse other sizes
                     found.append(self.of(dialect(k.dialect).build(source, device, like=k.step, **sizes)))
         return found
 

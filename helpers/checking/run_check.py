@@ -7,9 +7,10 @@ import numpy as np
 
 from kernel_judge import Finding, Kind, Report, judge
 
+from ..arguments import sizes, some
 from ..child import made_from, packed
 from ..launch import Contestant, Kernel
-from ..launch.kernel import contestant, refuse_shapes
+from ..launch.kernel import contestant
 from .products import FunctionProduct
 
 PLACEHOLDER = "your turn"
@@ -22,9 +23,11 @@ def check(k: Contestant | Callable, shapes: list | None = None) -> Report:
     `shapes`: a list of (M, N, K); by default small ones made from the kernel's tile, and those that people use.
     """
     k = contestant(k)
-    given = None if shapes is None else refuse_shapes(k, shapes)
+    given = None if shapes is None else [sizes(shape) for shape in some("shapes", shapes)]
     if not isinstance(k, Kernel):
         return not_yet(k, judge(product_of(k), given))
+    for shape in given or []:
+        k.refuse_size(*shape)
     key = packed((k.dialect, made_from(k), k.step, k.parameters, k.device.name, k.own, given))
     if key not in KEPT:
         KEPT[key] = judge(product_of(k), given)

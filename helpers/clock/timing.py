@@ -212,7 +212,7 @@ def ladder_kernels(dialects: Sequence[str] | str | None, steps: Sequence[str] | 
     kernels = [HostKernel(numpy_matmul)]
     for one in dialects_called(dialects):
         for step in map(ladder.step, some("steps", steps or ladder.rungs())):
-            if one.name in step.dialects and (steps or step.suits(one.device(None, None))):
+            if one.name in step.dialects and (steps or step.defaults_for(one.device())):
                 kernels.append(one.build(step.name))
     if untimed := [str(k) for k in kernels if k.untimed]:
         print(NO_SPEED.format(", ".join(untimed)))
@@ -265,8 +265,10 @@ def tune(step: str, dialect: str = "OpenCL", size: int | tuple | None = None, se
     rung = ladder.step(step, one.name)
     k = one.build(rung.name)
     size = sizes(usual_size([k]) if size is None else size)
-    default = rung.fitted(k.parameters, k.device, *size)
-    space = {name: sorted({*values, default[name]}) for name, values in rung.space.items()}
+    k = k.fitted(*size)
+    rung, default = ladder.STEPS[k.step], k.parameters
+    sizes_of = {name: n for name, n in default.items() if name != "INPUT"}
+    space = {name: sorted({*rung.space.get(name, (n // 2, 2 * n)), n}) for name, n in sizes_of.items()}
     points = [default, *(p for p in ladder.points(rung, k.device, space) if p != default)]
     A, B = draw(*size)
     wrong = wrong_for(A, B, k.inputs)

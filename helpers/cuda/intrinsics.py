@@ -2,8 +2,7 @@
 
 `load4` and `store4`: four float32 with one instruction of 16 bytes. Element (row, col) must lie on a multiple of 16
 bytes: col a multiple of 4, and rows as long as a multiple of 4. A shared array must begin there, too:
-`cuda.shared.array(shape, float32, alignment=16)`. Without that it begins on a multiple of 4 bytes, and behind an array
-of odd size on no multiple of 16.
+`cuda.shared.array(shape, float32, alignment=16)`.
 
 `word_tf32` and its like make words of 32 bits for a GPU's matrix units; `mma_tf32` and its like multiply fragments of
 tiles. A word holds one TF32 number, or two numbers of 16 bits that follow each other along K, the first in the lower
@@ -73,20 +72,28 @@ def register(context, builder, signature, arguments, which, n):
     return cgutils.get_item_pointer(context, builder, kind, array, [context.get_constant(types.intp, n)])
 
 
-def converted(instruction, count):
-    """How to make a word of the first `count` numbers of an array of float32: the later ones come first."""
+def named(name, typed):
+    """The intrinsic of that name: in a child, a kernel finds it by this."""
+    typed.__name__ = typed.__qualname__ = name
+    return intrinsic(typed)
+
+
+def word(name, instruction, count):
+    """The intrinsic numbers -> a word of the first `count` numbers of an array of float32: the later ones come first."""
+    made, text = ir.FunctionType(WORD, [FLOAT] * count), f"{instruction} {', '.join(f'${n}' for n in range(count + 1))};"
 
     def generate(context, builder, signature, arguments):
         given = [builder.load(register(context, builder, signature, arguments, 0, n)) for n in range(count)]
-        made = ir.FunctionType(WORD, [FLOAT] * count)
-        text = f"{instruction} {', '.join(f'${n}' for n in range(count + 1))};"
         return builder.call(ir.InlineAsm(made, text, "=r" + ",f" * count), given[::-1])
 
-    return generate
+    def typed(typing_context, numbers):
+        return types.uint32(numbers), generate
+
+    return named(name, typed)
 
 
-def multiplied(shape):
-    """How to add to a fragment of C, 4 float32, the product of fragments of A, 4 words, and of B, 2 words."""
+def mma(name, shape):
+    """The intrinsic c += a @ b by all lanes of a warp: a, b: 4 and 2 words of fragments of A and B, c: 4 float32 of C."""
     text = f"mma.sync.aligned.{shape} {{$0, $1, $2, $3}}, {{$4, $5, $6, $7}}, {{$8, $9}}, {{$10, $11, $12, $13}};"
     made = ir.FunctionType(ir.LiteralStructType([FLOAT] * 4), [WORD] * 6 + [FLOAT] * 4)
 
@@ -103,40 +110,15 @@ def multiplied(shape):
             builder.store(builder.extract_value(sums, n), place)
         return context.get_dummy_value()
 
-    return generate
+    def typed(typing_context, a, b, c):
+        return types.void(a, b, c), generate
+
+    return named(name, typed)
 
 
-@intrinsic
-def word_tf32(typing_context, numbers):
-    """A word of numbers[0]; numbers: float32."""
-    return types.uint32(numbers), converted("cvt.rna.tf32.f32", 1)
-
-
-@intrinsic
-def word_float16(typing_context, numbers):
-    """A word of numbers[0] and numbers[1]; numbers: float32."""
-    return types.uint32(numbers), converted("cvt.rn.f16x2.f32", 2)
-
-
-@intrinsic
-def word_bfloat16(typing_context, numbers):
-    """A word of numbers[0] and numbers[1]; numbers: float32."""
-    return types.uint32(numbers), converted("cvt.rn.bf16x2.f32", 2)
-
-
-@intrinsic
-def mma_tf32(typing_context, a, b, c):
-    """c += a @ b by all lanes of a warp: 16 x 8 numbers times 8 x 8; a, b: words, c: float32."""
-    return types.void(a, b, c), multiplied("m16n8k8.row.col.f32.tf32.tf32.f32")
-
-
-@intrinsic
-def mma_float16(typing_context, a, b, c):
-    """c += a @ b by all lanes of a warp: 16 x 16 numbers times 16 x 8; a, b: words, c: float32."""
-    return types.void(a, b, c), multiplied("m16n8k16.row.col.f32.f16.f16.f32")
-
-
-@intrinsic
-def mma_bfloat16(typing_context, a, b, c):
-    """c += a @ b by all lanes of a warp: 16 x 16 numbers times 16 x 8; a, b: words, c: float32."""
-    return types.void(a, b, c), multiplied("m16n8k16.row.col.f32.bf16.bf16.f32")
+word_tf32 = word("word_tf32", "cvt.rna.tf32.f32", 1)
+word_float16 = word("word_float16", "cvt.rn.f16x2.f32", 2)
+word_bfloat16 = word("word_bfloat16", "cvt.rn.bf16x2.f32", 2)
+mma_tf32 = mma("mma_tf32", "m16n8k8.row.col.f32.tf32.tf32.f32")
+mma_float16 = mma("mma_float16", "m16n8k16.row.col.f32.f16.f16.f32")
+mma_bfloat16 = mma("mma_bfloat16", "m16n8k16.row.col.f32.bf16.bf16.f32")

@@ -9,7 +9,8 @@ from old_roc.roc import RocKernel
 
 from .. import ladder
 from ..arguments import named
-from ..launch import Kernel, KernelError, cuda_kernel, numba_internals, on_ptx
+from ..launch import Kernel, KernelError, cuda_source, numba_internals
+from ..launch.on_cuda import cuda_kernel
 
 
 def amd_report(
@@ -31,8 +32,8 @@ def amd_report(
         raise KernelError(f"{k} is not written in Python; give a kernel of cuda_kernel's, or one under @cuda.jit.")
     title = f"{k} with {ladder.spell(k.parameters)}" if hasattr(k, "parameters") else function.__name__
     block = tuple(block or getattr(k, "block", (16, 16)))
-    on_ptx.ptx_of(function)  # raises what speaks against the kernel on any GPU
-    compiled = to_ptx.compiled_for(function, *on_ptx.EXAMPLE)
+    cuda_source.ptx_of(function)  # raises what speaks against the kernel on any GPU
+    compiled = to_ptx.compiled_for(function, *cuda_source.EXAMPLE)
     text = str(by_llvm.linked(to_ptx.whole(compiled._codelibrary.llvm_strs)))
     try:
         return old_roc.compile_for_amd(text, gpu, block, title)

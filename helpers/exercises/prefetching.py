@@ -8,7 +8,8 @@ from kernel_judge import Finding, Report
 
 from ..instruments import trace
 from ..language import said
-from ..launch import Kernel, cuda_kernel
+from ..launch import Kernel
+from ..launch.on_cuda import cuda_kernel
 from .rules import judged, more_than_its_rung, with_part
 
 TILES = 3  # of K: the first is asked for before the loop, so two are left to ask for early

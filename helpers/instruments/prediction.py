@@ -31,11 +31,10 @@ from kernel_judge.on_ptx import run_arrays
 from .. import devices, ladder, needs
 from ..arguments import sizes
 from ..child import in_child, made_from, packed
-from ..launch import Kernel, KernelError, cuda_kernel, draw
+from ..launch import Kernel, KernelError, draw
 from ..launch.cuda_source import from_function, from_text
 from ..launch.numba_internals import compile_ptx, plain_function
-from ..launch.on_cuda import SIGNATURE
-from ..launch.on_ptx import refuse_long
+from ..launch.on_cuda import SIGNATURE, cuda_kernel, refuse_long
 
 # What this room offers, too.
 __all__ = ["GPU", "GPUS", "BlockRun", "LimitsTested", "gpu_like", "limits_tested", "occupancy", "side_by_side"]

@@ -17,7 +17,7 @@ from .. import devices, ladder
 from ..arguments import named, sizes
 from ..child import in_child, made_from, packed, source_line
 from ..launch import Kernel, KernelError, draw
-from ..launch.on_ptx import EXAMPLE, ptx_of
+from ..launch.cuda_source import EXAMPLE, ptx_of
 
 LIMIT = 1 << 15  # multiply-adds of a run, of which a picture can be drawn
 # Wrong even if the numbers are right.
@@ -111,7 +111,7 @@ def with_notes(k: Kernel, A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, dic
     arrays = [buffer.get_sub_region(0, 4 * n) for buffer, n in zip((work.A, work.B, work.C), lengths, strict=True)]
     arguments, global_size = [*map(np.int32, work.sizes), *arrays], k.global_size(A.shape[0], B.shape[1])
     try:
-        run = opencl_trace.trace(k.queue, k.source, global_size, k.block, arguments, k.parameters)
+        run = opencl_trace.trace(work.on.queue, k.source, global_size, k.block, arguments, k.parameters)
     except opencl_trace.TraceError as error:
         raise KernelError(str(error)) from None
     local = dict(list(run.arrays.items())[3:])

@@ -1,30 +1,24 @@
 """From what a learner gives, or a step's file, to a `@cuda.jit` function and its source; and what Numba says of it."""
 
 import functools
-import importlib
 import inspect
 import linecache
 import re
 import sys
 import textwrap
 import traceback
-import warnings
 from collections.abc import Callable
 from types import ModuleType
 
+import numpy as np
+
 from ..arguments import told
-from ..errors import KernelError, quoted
+from ..errors import KernelError, in_our_words, quoted
 from ..language import ENGLISH, spelled
 from .numba_internals import is_device_function, is_jitted, places_of, plain_function
 
 TEXT = "<kernel "  # the file names of kernels that came as text begin so
-warnings.filterwarnings("ignore", message="Could not find source for function")  # older Numba looks for such files
-
-
-@functools.lru_cache(maxsize=128)
-def from_ladder(step: str, /, **p: int | str) -> Callable:
-    """The step's kernel, built with those parameters; the same again, with what Numba compiled of it in seconds."""
-    return call_builder(getattr(importlib.import_module(f"helpers.cuda.{step}"), step), p)
+EXAMPLE = (np.zeros((1, 1), np.float32),) * 3  # A, B, C
 
 
 def from_function(function: Callable) -> tuple[Callable, str]:
@@ -34,8 +28,8 @@ def from_function(function: Callable) -> tuple[Callable, str]:
         raise KernelError(f"{told(function)} is no kernel: give a function under @cuda.jit, without [grid, block].")
     try:
         source = textwrap.dedent(inspect.getsource(plain))
-    except OSError:
-        source = f"# There is no source at hand of {plain.__name__}, which was typed at a prompt\n"
+    except OSError:  # a child has its code alone
+        source = ""
     from numba import cuda  # only here: who checks OpenCL may have no Numba
 
     return (function if plain is not function else cuda.jit(plain)), source
@@ -45,7 +39,8 @@ def from_function(function: Callable) -> tuple[Callable, str]:
 def from_text(source: str, /, **p: int | str) -> Callable:
     """Build source text that defines one `@cuda.jit` kernel, or one builder such as those of the ladder.
 
-    Tracebacks and `inspect` find the text. Raises KernelError, with the line, for what the text raises.
+    The same text is built once, and compiled once. Tracebacks and `inspect` find it. Raises KernelError, with the line,
+    for what the text raises.
     """
     name = f"{TEXT}{abs(hash(source)):x}>"
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
@@ -95,12 +90,9 @@ HINTS = {
 
 
 def numba_says(error: Exception, source: str, line_of: Callable[[str, int], int]) -> tuple[tuple[str, dict], int]:
-    """(what Numba says to the kernel's author, the line of the source that it is about, 0 for none).
+    """What Numba says to the kernel's author, (sentence, values), and the line of `source` that it means, 0 for none.
 
-    What it says is (sentence, values), see `language.spelled`.
-
-    source    the kernel's, whose lines are numbered from 1
-    line_of   a function of a file and a line in it: that line of `source`, another number for one that is not there
+    `line_of`: a function of a file and a line in it: that line of `source`, another number for one that is not there.
     """
     numbers = [line_of(*place) for place in places_of(error)]
     line = next((number for number in numbers if 0 < number <= source.count("\n") + 1), 0)
@@ -120,3 +112,20 @@ def at_its_line(error: Exception, name: str) -> KernelError:
     source = "".join(linecache.getlines(name))
     said, line = numba_says(error, source, lambda file, line: line if file == name else 0)
     return KernelError(quoted(source, line or (numbers[-1] if numbers else None), spelled(ENGLISH, *said)))
+
+
+def ptx_of(function: Callable, each: bool = False) -> str:
+    """PTX of a `@cuda.jit` kernel, or of a plain function, of (A, B, C), for the PTX machine, compiled once.
+
+    `each`: as `to_ptx.text_of` has it. Raises KernelError for what does not compile.
+    """
+    from cuda_without_gpu import to_ptx
+
+    try:
+        with in_our_words():
+            return to_ptx.text_of(to_ptx.compiled_for(function, *EXAMPLE), each=each)
+    except KernelError:
+        raise
+    except Exception as error:  # Numba raises many kinds, each of which is about the kernel
+        file = (plain_function(function) or function).__code__.co_filename
+        raise KernelError(f"the kernel does not compile:\n{at_its_line(error, file)}") from None

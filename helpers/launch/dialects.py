@@ -16,18 +16,13 @@ PACKAGE = Path(__file__).resolve().parent.parent
 
 @dataclass(frozen=True)
 class Dialect:
-    """What differs between CUDA and OpenCL, but for how a kernel is built and launched, which its module says.
-
-    name      "CUDA" or "OpenCL"
-    suffix    of its files; `language`: of them, as Markdown calls it
-    comment   what begins a comment; `begins`: what begins the kernel
-    """
+    """What differs between CUDA and OpenCL, but for how a kernel is built and launched, which its module says."""
 
     name: str
-    suffix: str
-    language: str
-    comment: str
-    begins: str
+    suffix: str  # of its files
+    language: str  # of them, as Markdown calls it
+    comment: str  # what begins one
+    begins: str  # what begins the kernel
 
     def load(self) -> ModuleType:
         """`on_cuda` or `on_opencl`, loaded now. Raises `needs.Missing` where its package cannot be loaded."""
@@ -42,13 +37,13 @@ class Dialect:
         """The device on which kernels of that step, or of any, run."""
         return self.load().device_for(step, name)
 
-    def place(self, step: str) -> str:
-        """Where that step's file lies in the repository."""
-        return f"helpers/{self.name.lower()}/{step}.{self.suffix}"
+    def file(self, step: str) -> Path:
+        """That step's file."""
+        return PACKAGE / self.name.lower() / f"{step}.{self.suffix}"
 
     def source_of(self, step: str) -> str:
         """The text of that step's file."""
-        return (PACKAGE / self.name.lower() / f"{step}.{self.suffix}").read_text(encoding="utf-8")
+        return self.file(step).read_text(encoding="utf-8")
 
     def resolve(self, step: object, like: str | None, device: object, given: dict) -> dict:
         """What a call of the builder asks for: a `Kernel`'s arguments, but for the source. Raises ValueError."""
@@ -58,13 +53,9 @@ class Dialect:
             raise ValueError(f"your own kernel needs like=...: the step whose block and grid it has, one of {names}.")
         rung = ladder.step(like if own else step, self.name)
         found = self.device(rung, device)
-        return dict(
-            step=rung.name,
-            parameters=ladder.parameters(rung, found, given),
-            device=found,
-            own=own,
-            by_shape=rung.by_shape and not given,
-        )
+        parameters = ladder.parameters(rung, found, given)
+        by_shape = rung.by_shape is not None and not given
+        return dict(step=rung.name, parameters=parameters, device=found, own=own, by_shape=by_shape)
 
 
 DIALECTS = {

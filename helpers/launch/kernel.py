@@ -1,54 +1,77 @@
 """What computes A @ B here: a kernel of either dialect, a function of the host, a library. All are C = k(A, B).
 
-A and B travel one way: NumPy arrays -> `Contestant.__call__`, which validates them once -> `upload` -> `launch` ->
-`download` -> C. Checking and timing walk the same way; none has a launch path of its own.
+A and B travel one way, for checks and clocks, too: NumPy arrays -> `upload` -> `launch` -> `download` -> C.
 """
 
 import linecache
-import math
 import time
 from collections.abc import Callable
 
 import numpy as np
 
 from .. import ladder
-from ..arguments import sizes, some, told
+from ..arguments import sizes, told
 from ..devices import Device
 from ..errors import KernelError, in_our_words
 from ..language import ENGLISH, spelled
-from . import operands
-from .operands import OnDevice
 
 PAST_THE_END = "the kernel wrote {count} elements past the end of C: a store guard is missing"
-LOST = (
-    "the GPU stopped a kernel ({error}), as where it reads or writes outside an array, or does not end. Nothing more "
-    "runs on the GPU from here: restart Python, and run the cells again without that launch."
-)
-OCLGRIND_LIMIT = 128**3  # multiply-adds that Oclgrind does in some seconds
+LOST = "the GPU stopped a kernel: {error}. If nothing runs on the GPU from here, restart Python."
+# Behind every device buffer lie this many more float32, 256 KiB. Behind A and B they are NaN, so that a kernel
+# which reads past the end poisons its result; behind C they hold a value that no store leaves as it is.
+GUARD = 1 << 16
+CANARY = np.float32(-6.2831853e37)
+
+
+def leave_guards_out() -> None:
+    """Make buffers as long as their matrices. For a process in which Oclgrind watches the ends of the buffers."""
+    global GUARD
+    GUARD = 0
+
+
+def validate(A: np.ndarray, B: np.ndarray) -> tuple[int, int, int]:
+    """The sizes (M, N, K) of the product of A (M, K) and B (K, N), float32 arrays of any layout.
+
+    Raises TypeError for another type, and ValueError for shapes that do not multiply.
+    """
+    for name, X in (("A", A), ("B", B)):
+        if not isinstance(X, np.ndarray) or X.dtype != np.float32:
+            raise TypeError(f"{name} is {told(X)}; give a NumPy array of float32, such as np.float32({name}).")
+        if X.ndim != 2:
+            raise ValueError(f"{name} has shape {X.shape}; a matrix has two sizes: {name}.reshape(rows, columns).")
+    if A.shape[1] != B.shape[0]:
+        raise ValueError(
+            f"A is {A.shape[0]} x {A.shape[1]} and B is {B.shape[0]} x {B.shape[1]}: "
+            f"the columns of A ({A.shape[1]}) must be as many as the rows of B ({B.shape[0]})."
+        )
+    return A.shape[0], B.shape[1], A.shape[1]
+
+
+def draw(M: int, N: int, K: int) -> tuple[np.ndarray, np.ndarray]:
+    """Fresh float32 operands A (M, K) and B (K, N), uniform in [-1, 1). Raises ValueError for what is no size."""
+    M, N, K = sizes((M, N, K))
+    rng = np.random.default_rng()
+    return tuple(2 * rng.random(shape, dtype=np.float32) - 1 for shape in ((M, K), (K, N)))
 
 
 class Backend:
-    """Where A, B and C lie and are multiplied, as one thread reaches it: the host. A subclass is a kind of device."""
+    """Where A, B and C lie and are multiplied, as one thread reaches it: the host.
+
+    A subclass is a kind of device. It has `empty(size)`, a buffer of so many float32, and `write(buffer, X, start=0)`,
+    which copies X, C-contiguous float32, into a buffer from an element on.
+    """
 
     def __init__(self, device: Device | None = None):
         self.device = device
 
     def hold(self, size: int, behind: float, X: np.ndarray | None = None) -> object:
         """A buffer of so many float32, those of X if it is given, and behind them a guard full of `behind`."""
-        buffer, guard = self.empty(size + operands.GUARD), np.full(operands.GUARD, behind, np.float32)
+        buffer, guard = self.empty(size + GUARD), np.full(GUARD, behind, np.float32)
         if X is not None:
             self.write(buffer, np.ascontiguousarray(X))
         if guard.size:
             self.write(buffer, guard, size)
         return buffer
-
-    def empty(self, size: int) -> object:
-        """A buffer of so many float32. Raises MemoryError where there is no room."""
-        return np.empty(size, np.float32)
-
-    def write(self, buffer: object, X: np.ndarray, start: int = 0) -> None:
-        """Copy X, C-contiguous float32, into the buffer, from that element on."""
-        buffer[start : start + X.size] = X.ravel()
 
     def read(self, buffer: object, start: int = 0, end: int | None = None) -> np.ndarray:
         """What lies in the buffer between two elements, or from one to its end, as a new array."""
@@ -65,18 +88,16 @@ class Backend:
 class Work:
     """A, B and C where they are multiplied, each with a guard behind it, ready to be multiplied again and again.
 
+    `sizes`: (M, N, K). `A`, `B`: buffers, as `on.hold` makes them. `fill`: what C is full of; None leaves it as found.
     `launcher`: Work -> what multiplies once, or asks for it, as its backend's `timed` takes it.
     """
 
     on = Backend()
 
-    def __init__(
-        self, on: Backend, A: np.ndarray | OnDevice, B: np.ndarray | OnDevice, fill: float | None, launcher: Callable
-    ):
-        self.on, self.sizes = on, (A.shape[0], B.shape[1], A.shape[1])
-        self.A, self.B = (X.memory if isinstance(X, OnDevice) else on.hold(X.size, np.nan, X) for X in (A, B))
-        M, N, _ = self.sizes
-        self.C = on.hold(M * N, operands.CANARY, None if fill is None else np.full(M * N, fill, np.float32))
+    def __init__(self, on: Backend, sizes: tuple, A: object, B: object, fill: float | None, launcher: Callable):
+        self.on, self.sizes, self.A, self.B = on, sizes, A, B
+        M, N, _ = sizes
+        self.C = on.hold(M * N, CANARY, None if fill is None else np.full(M * N, fill, np.float32))
         self.multiply = launcher(self)
 
     def launch(self) -> float:
@@ -84,18 +105,14 @@ class Work:
         return self.timed(1)
 
     def timed(self, launches: int) -> float:
-        """Multiply so many times, and wait for the last C. Returns seconds a launch.
-
-        The host and OpenCL's CPU devices are timed by the wall, an OpenCL GPU by its profile of each launch, a CUDA GPU
-        between two of its events around all of them. The PTX machine gives NaN.
-        """
+        """Multiply so many times, and wait for the last C. Returns seconds a launch, as its backend has it."""
         return self.on.timed(self.multiply, launches)
 
     def download(self) -> np.ndarray:
         """C, float32 (M, N), as a new array. Raises KernelError if something wrote past its end."""
         M, N, _ = self.sizes
         guard = self.on.read(self.C, M * N)
-        if touched := np.count_nonzero(guard != operands.CANARY):
+        if touched := np.count_nonzero(guard != CANARY):
             raise KernelError(PAST_THE_END, count=touched)
         return self.on.read(self.C, 0, M * N).reshape(M, N)
 
@@ -107,28 +124,16 @@ class Work:
 
 
 class Contestant:
-    """Whatever computes A @ B here. A subclass says how its work is made, and overrides what differs.
+    """Whatever computes A @ B here. A subclass has `launcher`, which `Work` takes, and overrides what differs."""
 
-    dialect        "CUDA", "OpenCL", or "Python" for what runs on the host
-    name           as timings call it
-    step           the rung that it is, or is launched like; None for what is not of the ladder
-    parameters     a dict, empty where there are none; where they follow from the shape, those of a large product
-    source         its source as text, "" where there is none to show
-    device         the `devices.Device` it runs on; None for the host
-    backend        the `Backend` of its work, a class
-    own            True for a learner's kernel, which must pass `check` before it runs here
-    build_seconds  what building took; None where nobody knows
-    inputs         the type that it rounds A and B to, such as "tf32"; "float32" where it takes them as they are
-    """
-
-    dialect = "Python"
-    name = step = None
-    device: Device | None = None
-    parameters: dict = {}  # noqa: RUF012, replaced, never changed
-    source = ""
-    own = False
-    build_seconds: float | None = 0.0
-    inputs = "float32"
+    dialect = "Python"  # or "CUDA", "OpenCL"; this one runs on the host
+    name = step = None  # as timings call it; the rung that it is, or is launched like, if any
+    device: Device | None = None  # None: the host
+    parameters: dict = {}  # noqa: RUF012, replaced, never changed; those of a large product, where they follow its shape
+    source = ""  # its text, if there is one to show
+    own = False  # True for a learner's kernel, which must pass `check` before it runs here
+    build_seconds: float | None = 0.0  # None where nobody knows
+    inputs = "float32"  # or the type that it rounds A and B to, such as "tf32"
     backend: type[Backend] = Backend
     multiplied: frozenset = frozenset()  # sizes that it is ready for; replaced, never changed
 
@@ -138,7 +143,7 @@ class Contestant:
         Raises TypeError or ValueError for operands that do not fit, MemoryError when they are too large for the device,
         KernelError for a learner's kernel that has not passed `check`.
         """
-        M, N, K = operands.validate(A, B)
+        M, N, K = validate(A, B)
         self.refuse(M, N, K)
         if 0 in (M, N, K):
             return np.zeros((M, N), np.float32)
@@ -146,17 +151,11 @@ class Contestant:
         work.launch()
         return work.download()
 
-    def upload(self, A: np.ndarray | OnDevice, B: np.ndarray | OnDevice, fill: float | None = np.nan) -> Work:
-        """Put A (M, K) and B (K, N), or what `place` made of them, where they are multiplied, and a C full of `fill`.
-
-        With fill=None, C is left as it is found.
-        """
-        M, N, K = operands.validate(A, B)
-        return Work(self.backend(self.device), A, B, fill, self.fitted(M, N, K).launcher)
-
-    def launcher(self, work: Work) -> Callable:
-        """What multiplies that work once, or asks for it, as its backend's `timed` takes it."""
-        raise NotImplementedError
+    def upload(self, A: np.ndarray, B: np.ndarray, fill: float | None = np.nan) -> Work:
+        """Put A (M, K) and B (K, N) where they are multiplied, beside a C full of `fill`."""
+        sizes, on = validate(A, B), self.backend(self.device)
+        X, Y = on.hold(A.size, np.nan, A), on.hold(B.size, np.nan, B)
+        return Work(on, sizes, X, Y, fill, self.fitted(*sizes).launcher)
 
     def refuse(self, M: int, N: int, K: int) -> None:
         """Raise what speaks against a product of that size; return None if nothing does."""
@@ -166,10 +165,7 @@ class Contestant:
         return self
 
     def ready(self, M: int, N: int, K: int) -> "Contestant":
-        """What multiplies a product of that size, with all that it takes built. Every clock calls it before it starts.
-
-        What is `fitted` is launched once, too, since drivers and libraries leave work to a first launch of a shape.
-        """
+        """What multiplies a product of that size, launched once: drivers leave work to a first launch."""
         k = self.fitted(M, N, K)
         if (M, N, K) not in k.multiplied:
             k.upload(np.zeros((M, K), np.float32), np.zeros((K, N), np.float32)).launch()
@@ -194,10 +190,8 @@ class HostKernel(Contestant):
 
     def __init__(self, function: Callable):
         if hasattr(function, "py_func") or not callable(function):
-            raise TypeError(
-                f"{told(function)[:40]} is neither a built kernel nor a function of (A, B), such as np.matmul. Build a "
-                "kernel first: cuda_kernel(..., like=...) or opencl_kernel(..., like=...)."
-            )
+            what = f"{told(function)[:40]} is neither a built kernel nor a function of (A, B), such as np.matmul."
+            raise TypeError(f"{what} Build a kernel first: cuda_kernel(..., like=...) or opencl_kernel(..., like=...).")
         self.function = function
         self.name = getattr(function, "__name__", "your function")
         code = getattr(function, "__code__", None)
@@ -205,7 +199,7 @@ class HostKernel(Contestant):
 
     def upload(self, A: np.ndarray, B: np.ndarray, fill: float = np.nan) -> "HostWork":
         """Copy A (M, K) and B (K, N). `fill` goes unused, since the function makes C itself."""
-        operands.validate(A, B)
+        validate(A, B)
         return HostWork(self.function, A, B)
 
 
@@ -236,7 +230,11 @@ def contestant(k: Contestant | Callable) -> Contestant:
 
 
 class Kernel(Contestant):
-    """A built matrix-product kernel of one dialect, ready to run on one device. The ladder says its grid and block."""
+    """A built matrix-product kernel of one dialect, ready to run on one device. The ladder says its grid and block.
+
+    A subclass has `build()`, which `compile` calls once. A learner's kernel may crash its compiler, or keep it busy:
+    `check` builds it first, in a child.
+    """
 
     device: Device
     build_seconds = None
@@ -256,37 +254,16 @@ class Kernel(Contestant):
             self.build()
             self.build_seconds = time.perf_counter() - start
 
-    def build(self) -> None:
-        """Build it now. A learner's may crash its compiler, or keep it busy: `check` builds it first, in a child."""
-        raise NotImplementedError
-
     def refuse(self, M: int, N: int, K: int) -> None:
         """Raise what speaks against running this kernel at that size; return None if nothing does."""
         if not self.checked:
-            raise KernelError(
-                f"{self} has not passed a check yet. Run check(k) first: a wrong kernel can return wrong numbers "
-                "quickly, or take the whole notebook down with it."
-            )
+            raise KernelError(f"{self} has not passed a check yet. Run check(k) first.")
         self.refuse_size(M, N, K)
 
     def refuse_size(self, M: int, N: int, K: int) -> None:
-        """Raise MemoryError for a matrix whose elements a kernel's 32-bit index cannot count."""
-        if max(M * K, K * N, M * N) + operands.GUARD >= 2**31:
+        """Raise MemoryError for a matrix of more elements than a kernel's 32-bit index counts."""
+        if max(M * K, K * N, M * N) + GUARD >= 2**31:
             raise MemoryError(f"{M} x {K} times {K} x {N} is too large. Multiply a block of rows of A at a time.")
-
-    def place(self, X: np.ndarray, over: OnDevice | None = None) -> OnDevice:
-        """Copy X, float32, to the device, to be given to `upload` in its place, once or more often.
-
-        `over`: a matrix of the same shape, placed before, whose memory X takes.
-        """
-        operands.refuse_no_matrix("X", X)
-        on = self.backend(self.device)
-        if over is None:
-            return OnDevice(X.shape, on.hold(X.size, np.nan, X), self.device)
-        if over.shape != X.shape:
-            raise ValueError(f"X is {X.shape} and `over` is {over.shape}; only a matrix of its shape takes its place.")
-        on.write(over.memory, np.ascontiguousarray(X))
-        return over
 
     def grid(self, M: int, N: int) -> tuple[int, int]:
         """Blocks along (x, y) for a C of M x N."""
@@ -309,18 +286,3 @@ class Kernel(Contestant):
 
     def __repr__(self):
         return f"<{self}: {ladder.spell(self.parameters)}>"
-
-
-def refuse_shapes(k: Contestant, shapes: object) -> list[tuple[int, int, int]]:
-    """The (M, N, K) of a list of shapes. Raises ValueError for what is none, and what speaks against one of them."""
-    shapes = [sizes(shape) for shape in some("shapes", shapes)]
-    for shape in shapes:
-        operands.refuse_beyond_host(*shape)
-        if isinstance(k, Kernel):
-            k.refuse_size(*shape)
-    if k.own and k.dialect == "OpenCL" and min(map(math.prod, shapes)) > OCLGRIND_LIMIT:
-        raise ValueError(
-            f"Oclgrind tries {k} at the smallest of these shapes first, and would take minutes. Add one of "
-            f"M * N * K <= {OCLGRIND_LIMIT}, such as (64, 64, 64)."
-        )
-    return shapes

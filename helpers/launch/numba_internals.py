@@ -42,13 +42,11 @@ def compile_ptx(function: Callable, signature: tuple, capability: tuple[int, int
 def places_of(error: BaseException) -> list[tuple[str, int]]:
     """[(file, line)] that an error of Numba's is about, the innermost first; [] for none.
 
-    Its text names them, as 'File "kernel.py", line 7:' or 'at kernel.py (7)', or else the statement does which Numba
-    had in hand.
+    Its text names them, as 'File "kernel.py", line 7:', or else the statement does which Numba had in hand.
     """
-    named = re.findall(r'File "([^"\n]+)", line (\d+):\n|(?: at| from| location:) (\S.*?) \((\d+)\)', str(error))
+    named = re.findall(r'File "([^"\n]+)", line (\d+):\n', str(error))
     if named:  # a file's name may be relative there
-        places = [(one or other, int(number or same)) for one, number, other, same in named]
-        return [(name if name.startswith("<") else os.path.abspath(name), line) for name, line in places]
+        return [(name if name.startswith("<") else os.path.abspath(name), int(line)) for name, line in named]
     frames = (frame.f_locals for frame, _ in traceback.walk_tb(error.__traceback__))
     at_hand = (frame[name] for frame in frames for name in ("constraint", "inst") if name in frame)
     return [(one.loc.filename, one.loc.line) for one in at_hand if getattr(one, "loc", None)][::-1]

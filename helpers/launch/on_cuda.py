@@ -12,10 +12,9 @@ from cuda_without_gpu import NotNative
 from .. import devices, ladder, needs
 from ..arguments import told
 from ..errors import KernelError, in_our_words
-from .cuda_source import from_function, from_ladder, from_text
+from .cuda_source import EXAMPLE, from_function, from_text
 from .dialects import DIALECTS
 from .kernel import LOST, Backend, Kernel, Work
-from .on_ptx import EXAMPLE, refuse_long
 
 with needs.loading("numba", "numba-cuda"):
     from numba import cuda, float32
@@ -25,6 +24,7 @@ with needs.loading("numba", "numba-cuda"):
 CUDA = DIALECTS["CUDA"]
 SIGNATURE = (float32[:, ::1],) * 3  # A, B, C: float32, C-contiguous
 MOST_BLOCKS_DOWN = 65535  # along y: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"
+LARGEST = 2**28  # M * N * K that the PTX machine takes some twenty seconds for
 
 
 def cuda_kernel(
@@ -38,12 +38,13 @@ def cuda_kernel(
     Raises ValueError for a step or parameter that cannot run here, KernelError for a source that is no kernel.
     """
     asked = CUDA.resolve(step, like, device, given)
-    if not asked["own"]:
-        function, source = from_ladder(asked["step"], **asked["parameters"]), CUDA.source_of(asked["step"])
-        return CudaKernel(function, source=source, **asked)
-    text = isinstance(step, str)
-    function, source = (from_text(step, **asked["parameters"]), step) if text else from_function(step)
-    if not given and re.search(r"^@\w*\.?(cuda|jit)\b", source, re.MULTILINE):  # no builder: it has a GPU's sizes
+    if callable(step):
+        function, source = from_function(step)
+    else:
+        source = step if asked["own"] else CUDA.source_of(asked["step"])
+        function = from_text(source, **asked["parameters"])
+    builds = not re.search(r"^@\w*\.?(cuda|jit)\b", source, re.MULTILINE)
+    if asked["own"] and not given and not builds:  # so it has a GPU's sizes
         asked["parameters"] = ladder.parameters(ladder.STEPS[asked["step"]], devices.PTX_MACHINE, given)
     return CudaKernel(function, source=source, **asked)
 
@@ -60,11 +61,11 @@ def device_for(step, name):
     return device
 
 
-# What the driver says, after which it refuses whatever this process asks next.
-STOPPED = re.compile(
-    "CUDA_ERROR_(ILLEGAL_ADDRESS|MISALIGNED_ADDRESS|INVALID_ADDRESS_SPACE|LAUNCH_TIMEOUT|LAUNCH_FAILED"
-    "|ILLEGAL_INSTRUCTION|HARDWARE_STACK_ERROR|ASSERT)"
-)
+def refuse_long(M: int, N: int, K: int) -> None:
+    """Raise ValueError for sizes that the PTX machine would take minutes for."""
+    if M * N * K > LARGEST:
+        what = f"{M} x {K} times {K} x {N} would take the PTX machine minutes"
+        raise ValueError(f"{what}; stay at M * N * K <= {LARGEST}, such as 128 x 128 x 64.")
 
 
 class CudaBackend(Backend):
@@ -83,10 +84,9 @@ class CudaBackend(Backend):
         return buffer[start:end].copy_to_host()
 
     def timed(self, multiply, launches):
-        """Multiply so many times between two events of the GPU. Returns seconds a launch.
+        """Multiply so many times between two events of the GPU. Returns seconds a launch. Raises KernelError.
 
         A launch that is shorter than Python takes to ask for it, some ten microseconds, seems to last as long as that.
-        Raises KernelError for what costs this process the GPU.
         """
         try:
             with in_our_words():
@@ -98,8 +98,8 @@ class CudaBackend(Backend):
                 stop.synchronize()
                 return cuda.event_elapsed_time(start, stop) / 1e3 / launches
         except Exception as error:
-            if stopped := STOPPED.search(str(error)):
-                raise KernelError(LOST, error=stopped[0]) from None
+            if "CUDA_ERROR" in str(error):
+                raise KernelError(LOST, error=error) from None
             raise
 
 
@@ -136,8 +136,8 @@ class CudaKernel(Kernel):
         try:
             if self.runs_natively:
                 try:
-                    self.native = native_launcher(self, native_code(self))
-                except NotNative:
+                    self.native = native_launcher(self, compile_native(self.function, *EXAMPLE, block=self.block))
+                except NotNative:  # it uses what only the PTX machine has
                     self.device = devices.PTX_MACHINE
             if not self.native:
                 self.function.compile(SIGNATURE)
@@ -145,13 +145,12 @@ class CudaKernel(Kernel):
             raise KernelError(f"{self} does not compile:\n{str(error).strip()}") from None
 
     def refuse_size(self, M: int, N: int, K: int) -> None:
-        """Raise what speaks against that size: a grid that CUDA does not launch, minutes on the PTX machine."""
+        """Raise what speaks against that size, such as minutes on the PTX machine."""
         if self.untimed:
-            return refuse_long(M, N, K)
+            refuse_long(M, N, K)
+        elif self.grid(M, N)[1] > MOST_BLOCKS_DOWN:
+            raise ValueError(f"{self} needs more than {MOST_BLOCKS_DOWN} blocks along y. Take larger tiles.")
         super().refuse_size(M, N, K)
-        blocks = self.grid(M, N)[1]
-        if blocks > MOST_BLOCKS_DOWN:
-            raise ValueError(f"{self} needs {blocks} blocks along y; CUDA has {MOST_BLOCKS_DOWN}. Take larger tiles.")
 
     def launcher(self, work: Work) -> Callable:
         """What asks for the kernel once. Without a GPU it raises KernelError for what a GPU would not do."""
@@ -159,11 +158,6 @@ class CudaKernel(Kernel):
             return self.native(work)
         M, N, _ = work.sizes
         return functools.partial(self.function[self.grid(M, N), self.block], *work.matrices())
-
-
-def native_code(k: CudaKernel) -> NativeKernel:
-    """The SPIR-V of a CUDA kernel. Raises NotNative where it uses what only the PTX machine has."""
-    return compile_native(k.function, *EXAMPLE, block=k.block)
 
 
 def native_launcher(k: CudaKernel, native: NativeKernel, *options: str) -> Callable:

@@ -3,7 +3,6 @@
 import contextlib
 import functools
 import re
-import threading
 import time
 from collections.abc import Callable
 
@@ -54,23 +53,13 @@ def context_of(device: Device):
     return cl.Context([device.handle])
 
 
-QUEUES = threading.local()
-
-
-def context_and_queue(device: Device):
-    """The device's context, and this thread's queue, which times what it runs: a copy can run beside a kernel."""
-    context, mine = context_of(device), QUEUES.__dict__
-    if device not in mine:
-        mine[device] = cl.CommandQueue(context, properties=cl.command_queue_properties.PROFILING_ENABLE)
-    return context, mine[device]
-
-
 class OpenCLBackend(Backend):
-    """An OpenCL device, through this thread's queue."""
+    """An OpenCL device, through a queue that times what it runs: what another queue copies can run beside it."""
 
     def __init__(self, device: Device):
         super().__init__(device)
-        self.context, self.queue = context_and_queue(device)
+        self.context = context_of(device)
+        self.queue = cl.CommandQueue(self.context, properties=cl.command_queue_properties.PROFILING_ENABLE)
 
     def empty(self, size):
         """A buffer of so many float32. Raises pyopencl's MemoryError where there is no room."""
@@ -121,48 +110,34 @@ class OpenCLKernel(Kernel):
 
     def __init__(self, **asked: object):
         super().__init__(**asked)
-        self.context, self.queue = context_and_queue(self.device)
         if not self.own:
             self.compile()
 
     def build(self) -> None:
-        """Build it now. Raises KernelError for what does not compile, or cannot be launched here."""
+        """Build it now. Raises KernelError for what does not compile, and for other arguments than M, N, K, A, B, C."""
         try:
             macros = [f"-D{name}={value}" for name, value in self.parameters.items()]
-            self.program = cl.Program(self.context, self.source).build(list(macros))
+            self.program = cl.Program(context_of(self.device), self.source).build(list(macros))
             kernels = self.program.all_kernels()
         except cl.RuntimeError as error:
             raise KernelError(f"{self} does not compile.\n{compiler_says(str(error), self.source)}") from None
         if len(kernels) != 1:
             raise KernelError(f"the source must hold exactly one __kernel, not {len(kernels)}.")
-        self.function = kernels[0]
-        self.refuse_other_launches()
-
-    def refuse_other_launches(self) -> None:
-        """Raise KernelError for other arguments than M, N, K, A, B, C, and for a work-group that cannot be launched."""
-        buffer = cl.Buffer(self.context, cl.mem_flags.READ_WRITE, size=4)
+        self.function, buffer = kernels[0], cl.Buffer(context_of(self.device), cl.mem_flags.READ_WRITE, size=4)
         try:
             self.function.set_args(*[np.int32(1)] * 3, *[buffer] * 3)
         except (cl.Error, TypeError):
             raise KernelError(f"{self.function.function_name} must take six arguments, in this order: {SIX}.") from None
-        info, device = cl.kernel_work_group_info, self.context.devices[0]
-        asked = tuple(self.function.get_work_group_info(info.COMPILE_WORK_GROUP_SIZE, device))
-        if any(asked) and asked != (*self.block, 1):
-            raise KernelError(f"reqd_work_group_size{asked} is not what it is launched with, {(*self.block, 1)}.")
-        needed, most = self.function.get_work_group_info(info.LOCAL_MEM_SIZE, device), self.device.shared_bytes
-        if self.own and needed > most:
-            raise KernelError(f"its __local arrays take {needed:,} bytes; a work-group has {most:,} on this device.")
 
     def fitted(self, M: int, N: int, K: int) -> "OpenCLKernel":
         """The kernel that multiplies a product of that size: itself, or one with sizes for that shape, built once."""
         if not self.by_shape:
             return self
-        step, source = ladder.STEPS[self.step], self.source
-        p = step.fitted(self.parameters, self.device, M, N, K)
-        if N == 1 and step.column and not self.own:
-            step, source = ladder.STEPS[step.column], OPENCL.source_of(step.column)
-            p = step.defaults_for(self.device)
-        k = built(step.name, tuple(p.items()), source, self.device, self.own)
+        if N == 1 and not self.own:
+            return built("column", self.device)
+        p = ladder.STEPS[self.step].by_shape(self.parameters, self.device, M, N, K)
+        what, like = (self.source, self.step) if self.own else (self.step, None)
+        k = built(what, self.device, like=like, **p)
         k.checked = self.checked
         return k
 
@@ -178,19 +153,15 @@ class OpenCLKernel(Kernel):
         )
 
 
-@functools.cache
-def built(step: str, parameters: tuple, source: str, device: Device, own: bool) -> OpenCLKernel:
-    """The kernel with those parameters, pairs of a name and a value."""
-    return OpenCLKernel(step=step, parameters=dict(parameters), source=source, device=device, own=own)
+built = functools.cache(opencl_kernel)
 
 
 # Intel's and NVIDIA's compilers write "FILE:3:7: error: ...", PoCL's "error: FILE:3:7: ...".
-ERROR = re.compile(r"(?:^|:)(\d+):\d+: (?:fatal )?error: (.*)", re.MULTILINE)
-ERROR_OF_POCL = re.compile(r"error: \S*:(\d+):\d+: (.*)")
+ERROR = re.compile(r"^(?:error: )?\S*?(\d+):\d+: (?:(?:fatal )?error: )?(.*)", re.MULTILINE)
 
 
 def compiler_says(log, source):
     """The compiler's own errors, each with the source line it means; the whole log if none is recognised."""
-    found = ERROR.findall(log) or ERROR_OF_POCL.findall(log)
+    found = [(place[1], place[2]) for place in ERROR.finditer(log) if "error: " in place[0]]
     said = dict.fromkeys(quoted(source, int(number), message) for number, message in found)
     return "\n".join(said) or log.rpartition("BUILD_PROGRAM_FAILURE")[2].strip()

@@ -33,7 +33,7 @@ def show(*kernels: Kernel | RocKernel | ModuleType) -> None:
         elif isinstance(k, Kernel) and k.source:
             one = dialect(k.dialect)
             name, language, source = k.dialect, one.language, k.source
-            place = "yours" if k.own else one.place(k.step)
+            place = "yours" if k.own else one.file(k.step).relative_to(PACKAGE.parent).as_posix()
         else:
             raise TypeError(f"{k!r} is no built kernel; show(cuda_kernel(...)) or show(opencl_kernel(...)) shows one.")
         first = len(source) - len(source.lstrip("\n")) + 1  # empty lines above count

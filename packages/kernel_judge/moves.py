@@ -6,7 +6,6 @@
 3. *Say*: what the wrong elements have in common, by the experiments of `causes`.
 """
 
-import math
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
@@ -45,7 +44,7 @@ def watch(product: Product, shapes: list[Shape] | None = None) -> Seen:
     """The first move: the small shapes once, at its own sizes or, where these are too large for all, at unlike ones."""
     small, unlike = shapes or watched(product.tile), [] if shapes else product.unlike()
     whole = product.affordable(small, WHOLE) == small
-    chosen = small if whole else product.affordable(small) or ([] if unlike else [min(small, key=math.prod)])
+    chosen = small if whole else product.affordable(small) or ([] if unlike else [(1, 1, 1)])
     lists = [telling if whole or number else watched for number in range(len(unlike))]
     others = [(one, one.affordable(of(one.tile), OTHERS) or [(1, 1, 1)]) for of, one in zip(lists, unlike, strict=True)]
     for one, those in [(product, chosen), *others] if whole else [*others, (product, chosen)]:

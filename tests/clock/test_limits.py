@@ -15,7 +15,7 @@ from helpers import devices, machine_limits
 from helpers.child import child_environment
 from helpers.clock import Limits, scoreboards, timing
 from helpers.devices import Device
-from helpers.launch.on_opencl import context_and_queue
+from helpers.launch.on_opencl import OpenCLBackend
 from kernel_judge import oclgrind
 
 SOURCE = Path(scoreboards.__file__).with_name("limits.cl")
@@ -137,7 +137,8 @@ def test_a_work_item_of_the_copy_loads_and_stores_sixteen_bytes(tmp_path):
 
 def test_the_twelve_vectors_of_the_peak_are_not_alike():
     """A compiler may compute vectors that are alike only once. Each goes from its own start towards 1."""
-    context, queue = context_and_queue(devices.opencl_device())
+    on = OpenCLBackend(devices.opencl_device())
+    context, queue = on.context, on.queue
     program = cl.Program(context, SOURCE.read_text(encoding="utf-8")).build("-DLANES=4")
     found, rounds, a = np.zeros((5, 4), np.float32), 3, 0.75
     out = cl.Buffer(context, cl.mem_flags.READ_WRITE, found.nbytes)

@@ -9,7 +9,7 @@ from numba import cuda, float32
 from helpers import check, cuda_kernel
 from helpers.checking.cuda import CudaProduct, on_the_machine
 from helpers.child import in_child
-from helpers.launch import CudaKernel
+from helpers.launch.on_cuda import CudaKernel
 from kernel_judge import on_ptx
 from kernel_judge.moves import multiply, watch
 from kernel_judge.words import CHINESE, spelled

@@ -7,8 +7,7 @@ import pytest
 from cuda_without_gpu import to_ptx
 from helpers import check, cuda_kernel
 from helpers.language import ENGLISH, spelled
-from helpers.launch.cuda_source import numba_says
-from helpers.launch.on_ptx import EXAMPLE
+from helpers.launch.cuda_source import EXAMPLE, numba_says
 
 HEAD = "import math\nimport numba\nimport numpy as np\nfrom numba import cuda, float32\n\nSIDE = 4\n\n"
 FUNCTION = "def dot(x, y):\n    return x[0] * {}\n\n@cuda.jit\ndef kernel(A, B, C):\n    C[0, 0] = dot(A[0], B[0])"

@@ -92,8 +92,7 @@ def test_without_a_gpu_it_runs_compiled_and_says_so():
     assert streamed(k, 10**7).inputs == "tf32"
     assert check(streamed(k, 2 * 10**6), [(70, 40, 33)])
     A, B = draw(33, 20, 40)
-    places = [k.place(X) for X in (A, B)]
-    work = k.upload(*places)
+    work = k.upload(A, B)
     work.launch()
     assert not wrong_elements(work.download(), A, B, "tf32").any()
 

@@ -8,7 +8,7 @@ import pytest
 from numba import cuda
 
 from helpers import check, cuda_kernel, devices, opencl_kernel
-from helpers.launch import KernelError, draw, on_ptx
+from helpers.launch import KernelError, cuda_source, draw
 
 pytestmark = pytest.mark.skipif(not devices.compiling(), reason="CUDA runs on a GPU")
 
@@ -24,7 +24,7 @@ def test_what_numba_refuses_is_told_in_numbas_words():
 
     for function, words in ((no_such_name, "Unknown attribute 'nonsense'"), (of_other_types, "float64")):
         with pytest.raises(KernelError, match=words):
-            on_ptx.ptx_of(function)
+            cuda_source.ptx_of(function)
 
 
 natively = pytest.mark.skipif(not devices.spirv_device(), reason="no OpenCL device takes SPIR-V")

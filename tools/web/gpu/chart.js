@@ -16,7 +16,7 @@ export class Chart {
       </tr></thead><tbody role="rowgroup"></tbody></table>`);
     this.rows = new Map();
     for (const one of contestants) {
-      const idea = toCourse ? "" : (texts.ideas[one.name] ?? one.step.idea);
+      const idea = toCourse ? "" : texts.ideas[one.step.name];
       const row = made(`<tr role="row" class="${one.own ? "gpu-own" : ""}">
         <th role="rowheader" scope="row" class="gpu-name">${one.title}<span class="gpu-state"></span>
           <span class="gpu-idea">${idea}</span></th>${cells.join("")}</tr>`);

@@ -33,7 +33,7 @@ REFUSED = [
     (lambda: clock.scoreboard(8, "OpenCL", "tiled", rounds=0), "rounds=0 does not do"),
     (lambda: many.streamed(CL, 10)(A, B), "a budget of 10 bytes holds no tile"),
     # what would take minutes
-    (lambda: instruments.trace(CL, 1000, 1000, 1000), "stay at M . N . K <= 32768"),
+    (lambda: instruments.trace(CL, 1000, 1000, 1000), "stay at 32 x 32 x 32 or so"),
     (lambda: instruments.run_ptx("naive", 1, 1, 10**9), "stay at M . N . K <= 268435456"),
     (lambda: pictures.picture_owners(CL, 180, 180), "such as 64 x 64"),
     (lambda: pictures.film(CL, 180, 180, 1).html(), "such as 64 x 64"),

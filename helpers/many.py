@@ -6,92 +6,26 @@ which comes back to the host. Where K is cut, the host adds up. The rest is `sum
 """
 
 import functools
-import math
 import os
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 
 import summa
-from summa import INFINIBAND_NDR, bytes_moved, from_file, this_machine  # noqa: F401, beside what is the course's
+from summa import INFINIBAND_NDR, bytes_moved, from_file, passing, this_machine  # noqa: F401, beside what is the course's
+from summa.passing import TRACKS, Plan, pieces
 
 from . import devices, ladder
 from .arguments import sizes
-from .ladder import ceil_div
 from .launch import Contestant, Kernel
 from .launch.kernel import GUARD, Work, validate
 from .launch.on_opencl import opencl_kernel
 
-TRACKS = 2
-BUFFERS = 1 + 2 * TRACKS  # on the device: what stays, and of each track what passes by and its block of C
-# Blocks that pass by, at least, where there are as many tiles: the first copy and the last hide behind nothing.
-PASSING = 8
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How a product passes through a device. `size`, `block`: M, N and K of all and of a block; `stays`: "A" or "B"."""
-
-    size: tuple[int, int, int]
-    block: tuple[int, int, int]
-    stays: str
-
-    @property
-    def counts(self) -> list[int]:
-        """Blocks along M, N and K."""
-        return list(map(ceil_div, self.size, self.block))
-
-    @property
-    def bytes_over_the_bus(self) -> int:
-        """What stays crosses once, the other for each row or column of blocks that stay, C for each piece of K."""
-        (M, N, K), (down, across, deep) = self.size, self.counts
-        return 4 * ((M * K + K * N * down if self.stays == "A" else K * N + M * K * across) + M * N * deep)
-
-    @property
-    def bytes_on_device(self) -> int:
-        """The most that lies there at the same time, with the guard behind each buffer."""
-        M, N, K = self.block
-        stays, passes = (M * K, K * N) if self.stays == "A" else (K * N, M * K)
-        return 4 * (stays + TRACKS * (passes + M * N) + BUFFERS * GUARD)
-
-    def __str__(self):
-        (M, N, K), deep = self.block, self.counts[2]
-        in_pieces = f", K in {deep} pieces" if deep > 1 else ""
-        return (
-            f"{self.stays} stays, in blocks of {M} x {K} (A) and {K} x {N} (B){in_pieces}: "
-            f"{self.bytes_on_device:,} bytes on the device, {self.bytes_over_the_bus:,} over the bus"
-        )
-
 
 def plan(k: Kernel, M: int, N: int, K: int, budget: float) -> Plan:
-    """The plan with the fewest bytes over the bus within the budget; of those, with the fewest sums on the host.
-
-    Blocks are whole tiles of the kernel, except where the matrix ends. Raises ValueError for a budget that holds none.
-    """
-    M, N, K = sizes((M, N, K))
-    room, found = int(budget) // 4 - BUFFERS * GUARD, []
-    rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
-    for stays, BK in product("BA", [min(K, n) for n in range(depth, K + depth, depth)]):
-        (end, tile), (other_end, thin) = ((M, rows), (N, columns)) if stays == "A" else ((N, columns), (M, rows))
-        # First what passes by is a tile thick, and what stays as wide as there is room for; then the rest is for both.
-        least = TRACKS * min(thin, other_end)
-        wide = widest(end, (room - least * BK) // (BK + least), tile)
-        if wide:
-            thick = widest(other_end, (room - wide * BK) // (TRACKS * (BK + wide)), thin, PASSING)
-            found.append(Plan((M, N, K), (wide, thick, BK) if stays == "A" else (thick, wide, BK), stays))
-    if not found:
-        raise ValueError(f"a budget of {int(budget):,} bytes holds no tile of {k} beside the guards; give more.")
-    return min(found, key=lambda p: (p.bytes_over_the_bus, p.counts[2], p.block[2], math.prod(p.counts)))
-
-
-def widest(end: int, most: int, tile: int, least: int = 1) -> int:
-    """What each block has of `end`: whole tiles, `most` at most, of `least` blocks or more; 0 where no tile fits."""
-    if most < min(tile, end):
-        return 0
-    blocks = max(least, ceil_div(end, end if most >= end else most // tile * tile))
-    return min(end, tile * ceil_div(ceil_div(end, blocks), tile))
+    """The best `Plan` for that kernel, in blocks of its whole tiles. Raises ValueError for a budget that holds none."""
+    return passing.plan(sizes((M, N, K)), ladder.STEPS[k.step].tile(k.parameters), budget, GUARD)
 
 
 class Streamed(Contestant):
@@ -168,11 +102,6 @@ class StreamedWork(Work):
             up.append(X.nbytes)
             down.append(part.nbytes)
             self.C[rows, columns] = self.C[rows, columns] + part if k.start else part
-
-
-def pieces(end: int, step: int) -> list[slice]:
-    """0 to `end` in slices of `step`, the last of what is left."""
-    return [slice(start, min(start + step, end)) for start in range(0, end, step)]
 
 
 @functools.cache

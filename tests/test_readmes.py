@@ -16,7 +16,7 @@ from helpers import devices
 NEEDS = {"gpu_model": set(), "ptx_machine": {"numpy"}, "summa": {"mpi4py", "mpich", "numpy", "psutil"}}
 NEEDS["cuda_without_gpu"] = {"llvmlite", "numba", "numpy", "platformdirs", "psutil", "ptx-machine"}
 NEEDS["old_roc"] = NEEDS["cuda_without_gpu"] | {"cuda-without-gpu"}
-LEAST = {"opencl_trace": {"numpy", "pyopencl"}, "kernel_judge": {"lazy-loader", "numpy", "pyopencl"}}
+LEAST = {"opencl_trace": {"numpy", "pyopencl"}, "kernel_judge": {"numpy", "pyopencl"}}
 LEAST |= {"blocks_without_gpu": {"numpy", "triton", "gpu-model", "ptx-machine"}}
 
 

@@ -1,6 +1,5 @@
 """A product in blocks: right, within the bytes that the plan says, and never above it."""
 
-import itertools
 import threading
 
 import numpy as np
@@ -9,8 +8,7 @@ import pytest
 
 from helpers import check, cuda_kernel, devices, opencl_kernel
 from helpers.launch import draw
-from helpers.launch.kernel import GUARD
-from helpers.many import Plan, plan, streamed
+from helpers.many import streamed
 from kernel_judge import wrong_elements
 
 TILED = {"step": "tiled", "TILE": 16}
@@ -86,50 +84,3 @@ def test_the_two_tracks_have_threads_and_queues_of_their_own(monkeypatch):
 def test_it_runs_on_the_ptx_machine(no_spirv):
     k, (A, B) = streamed(cuda_kernel("tiled", TILE=4), 1.4e6), draw(13, 17, 19)
     assert not wrong_elements(k(A, B), A, B).any()
-
-
-@pytest.mark.parametrize("size", [(96, 128, 80), (64, 192, 48), (192, 64, 48)])
-def test_the_plan_is_the_best_of_all_that_fit(size):
-    """Against every plan there is: all widths and depths in whole tiles, either operand staying."""
-    budget, tile = 4 * (5 * GUARD + 6000), (32, 16, 8)
-    ways = [range(side, end + 1, side) for side, end in zip(tile, size, strict=True)]
-    every = [Plan(size, block, stays) for stays in "AB" for block in itertools.product(*ways)]
-    fit = [p.bytes_over_the_bus for p in every if p.bytes_on_device <= budget]
-    assert 0 < len(fit) < len(every)
-    assert plan(opencl_kernel(**OBLONG), *size, budget).bytes_over_the_bus == min(fit)
-
-
-@pytest.mark.parametrize("tile", [dict(BM=32, BN=16), dict(BM=16, BN=32)])
-def test_the_least_budget_is_of_whichever_operand_stays(tile):
-    k = opencl_kernel(**OBLONG | tile)
-    least = min(Plan((300, 300, 300), (tile["BM"], tile["BN"], 8), stays).bytes_on_device for stays in "AB")
-    with pytest.raises(ValueError, match=r"a budget of [\d,]+ bytes holds no tile of register_2d .* give more\.$"):
-        plan(k, 300, 300, 300, least - 1)
-    assert plan(k, 300, 300, 300, least).bytes_on_device == least
-
-
-def test_a_plan_shows_the_pieces_of_k_if_there_are_some():
-    whole, cut = Plan((10, 20, 30), (5, 10, 30), "A"), Plan((10, 20, 30), (5, 10, 8), "B")
-    on_device = 4 * (150 + 2 * 300 + 2 * 50 + 5 * GUARD)
-    assert str(whole) == (
-        f"A stays, in blocks of 5 x 30 (A) and 30 x 10 (B): {on_device:,} bytes on the device, 6,800 over the bus"
-    )
-    assert str(cut).startswith("B stays, in blocks of 5 x 8 (A) and 8 x 10 (B), K in 4 pieces: ")
-
-
-def test_four_times_the_memory_halves_what_crosses():
-    """2 M N K / sqrt(S), where the guards and the passing blocks are small beside S."""
-    k, n, moved = opencl_kernel(**TILED), 100_000, []
-    for budget in (64e6, 256e6, 1024e6):
-        moved.append(plan(k, n, n, n, budget).bytes_over_the_bus)
-        assert moved[-1] / (4 * 2 * n**3 / (budget / 4) ** 0.5) == pytest.approx(1, abs=0.25)
-    assert moved[0] / moved[1] == pytest.approx(2, rel=0.2) and moved[1] / moved[2] == pytest.approx(2, rel=0.2)
-
-
-@pytest.mark.parametrize("step", ["register_2d", "naive"])  # tiles of 32 x 16 x 8, and of a single element
-@pytest.mark.parametrize("size", [(65, 300, 1029), (300, 500, 2100)])
-def test_every_plan_keeps_within_its_budget_where_a_tile_is_cut_off_at_the_end(size, step):
-    k = opencl_kernel(**OBLONG) if step == "register_2d" else opencl_kernel(step)
-    for budget in range(1_400_000, 8_100_000, 199_999):
-        p = plan(k, *size, budget)
-        assert p.bytes_on_device <= budget and min(p.block) > 0

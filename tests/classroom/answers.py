@@ -353,7 +353,7 @@ WRONG = {
     },
     "04.0": {
         "always the first tile": ({"A[row, k0 + tx]": "A[row, tx]"}, "A is the first one in every round"),
-        "always the first block": ({"A[row, k0 + tx]": "A[ty, k0 + tx]"}, "As[1, 2] holds A[1, 6]"),
+        "always the first block": ({"A[row, k0 + tx]": "A[ty, k0 + tx]"}, "C[4, 0] holds the sum for C[0, 0]"),
         "no guards": (
             {" if row < M and k0 + tx < K else float32(0)": "", " if k0 + ty < K and col < N else float32(0)": ""},
             "out of bounds",

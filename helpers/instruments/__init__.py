@@ -1,20 +1,17 @@
 """What does a kernel do that no clock shows? What it touches and moves, what its warps ask for, how it was compiled."""
 
+from blocks_without_gpu import BlockRun, side_by_side
+from gpu_model import GPU, GPUS, Prediction, occupancy
+from gpu_model import gpu as gpu_like
+from gpu_model.machine_code import CompilerReport
+from gpu_model.tested_limits import LimitsTested, limits_tested
+
 from .prediction import (
-    GPU,
-    GPUS,
-    BlockRun,
     CompiledRun,
-    CompilerReport,
-    LimitsTested,
-    Prediction,
     against_published,
     compiler_report,
     counts_of,
     gpu_here,
-    gpu_like,
-    limits_tested,
-    occupancy,
     predict,
     predict_beside,
     predict_triton,
@@ -22,6 +19,5 @@ from .prediction import (
     print_requests,
     run_ptx,
     run_triton,
-    side_by_side,
 )
 from .touches import Trace, Traffic, bank_conflicts, cells, coalescing, predicted_traffic, trace, traffic

@@ -15,9 +15,8 @@ import numpy as np
 import blocks_without_gpu
 import gpu_model
 import ptx_machine
-from blocks_without_gpu import BlockRun, side_by_side
 from blocks_without_gpu.product_run import CompiledRun, about_stores
-from gpu_model import GPU, GPUS, Prediction, machine_code, occupancy
+from gpu_model import GPU, GPUS, Prediction, machine_code
 from gpu_model import gpu as gpu_like
 from gpu_model.comparison import Comparison, compare
 from gpu_model.counting import SHORT, count_text
@@ -25,7 +24,6 @@ from gpu_model.counts import Counts, read_counts
 from gpu_model.gpus import arch_of, known, known_arch
 from gpu_model.machine_code import CompilerReport
 from gpu_model.published import MEASURED, SIZE, SIZES
-from gpu_model.tested_limits import LimitsTested, limits_tested
 from kernel_judge.on_ptx import run_arrays
 
 from .. import devices, ladder, needs
@@ -36,8 +34,6 @@ from ..launch.cuda_source import from_function, from_text
 from ..launch.numba_internals import compile_ptx, plain_function
 from ..launch.on_cuda import SIGNATURE, cuda_kernel, refuse_long
 
-# What this room offers, too.
-__all__ = ["GPU", "GPUS", "BlockRun", "LimitsTested", "gpu_like", "limits_tested", "occupancy", "side_by_side"]
 KEPT = Path(__file__).with_name("counts.json")
 TRIED = {"tiled": {"TILE": 8}}  # parameters that a page tries: page 04
 made: dict[bytes, str] = {}  # {what was compiled: PTX}: a report, a prediction and a run follow each other

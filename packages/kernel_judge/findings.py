@@ -67,25 +67,17 @@ BY_NUMBERS |= {Kind.WRONG_NUMBERS, Kind.NOT_A_NUMBER}
 
 @dataclass(frozen=True)
 class Drawn:
-    """What a notebook draws of a finding: an array, some of its elements, and who touches them.
+    """What a notebook draws of a finding: an array, and some of its elements.
 
     captions  a `Finding` for each line below the picture
     array     the array's name; `shape`: its sides
     elements  the numbers of the marked elements, row by row; what lies outside of the array has numbers, too
-    who       a `Finding` that says what is drawn beside it: the threads of a block, or the blocks; None for nothing
-    sides     how many there are, (x, y)
-    touching  the places (x, y) of those that touch the elements; of a race that of the later one first
-    reads     of a race: for each of them whether it reads; else ()
     """
 
     captions: tuple
     array: str
     shape: tuple
     elements: tuple
-    who: "Finding | None" = None
-    sides: tuple = ()
-    touching: tuple = ()
-    reads: tuple = ()
 
 
 @dataclass(frozen=True)

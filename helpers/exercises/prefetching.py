@@ -6,10 +6,10 @@ import numpy as np
 
 from kernel_judge import Finding, Report
 
-from .. import cuda_kernel
 from ..instruments import trace
 from ..language import said
 from ..launch import Kernel
+from ..launch.on_cuda import cuda_kernel
 from .rules import judged, more_than_its_rung, with_part
 
 TILES = 3  # of K: the first is asked for before the loop, so two are left to ask for early

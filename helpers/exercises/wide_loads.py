@@ -2,9 +2,9 @@
 
 from kernel_judge import Finding, Report
 
-from .. import cuda_kernel
 from ..instruments import bank_conflicts, cells, trace
 from ..launch import Kernel
+from ..launch.on_cuda import cuda_kernel
 from .rules import judged, more_than_its_rung, with_part
 
 NARROW = "a warp asks {loads} times for numbers of {name}, where {least} wide loads do"

@@ -7,6 +7,7 @@ from ..launch import Kernel
 from ..launch.on_cuda import cuda_kernel
 from .rules import judged, more_than_its_rung, with_part
 
+CONFLICTS = "with TILE = {tile} the stores to As take {lost} rounds too many"
 NARROW = "a warp asks {loads} times for numbers of {name}, where {least} wide loads do"
 
 
@@ -45,10 +46,22 @@ def transposed(text: str, pad: int, TILE: int = 4) -> Kernel:
     return cuda_kernel(source, like="tiled", TILE=TILE)
 
 
-def judge_transposed(k: Kernel) -> Report:
-    """Check a kernel that `transposed` has built, what it loads, and its tile: A[row, k] in As[k, row]."""
+def judge_transposed(k: Kernel, large: Kernel) -> Report:
+    """Check a kernel that `transposed` has built, what it loads, and its tile: A[row, k] in As[k, row].
+
+    `large`: the same with a larger tile, whose padding shall leave no conflict in the stores to As.
+    """
     tile = k.parameters["TILE"]
-    return judged(k, lambda k: more_than_its_rung(k, tile, tile, tile), not_transposed)
+    return judged(k, lambda k: more_than_its_rung(k, tile, tile, tile), not_transposed, lambda _: conflicts(large))
+
+
+def conflicts(k: Kernel) -> list[Finding]:
+    """The rounds that bank conflicts add to the stores to As, in a product of one tile."""
+    tile = k.parameters["TILE"]
+    for row in bank_conflicts(k, tile, tile, tile).rows:
+        if row.what == "store As" and row.pieces > row.fewest:
+            return [Finding("bank conflicts", CONFLICTS, values={"tile": tile, "lost": row.pieces - row.fewest})]
+    return []
 
 
 def not_transposed(k: Kernel) -> list[Finding]:

@@ -7,7 +7,7 @@ HANDOUT_FLAGS ?=
 UPGRADE ?= --upgrade
 # What `make quick` runs: what most changes break first. Who changes the PTX machine, CUDA without a GPU or the
 # judge's child runs their tests, too.
-QUICK := --ignore tests/launch/test_units.py tests/launch tests/tools packages/gpu_model packages/opencl_trace packages/summa/tests/test_model.py tests/test_ladder.py tests/test_style.py tests/test_types.py notebooks/00_start_here.ipynb notebooks/02_naive.ipynb
+QUICK := --ignore tests/launch/test_units.py tests/launch tests/tools packages/gpu_model packages/opencl_trace packages/summa/tests/test_model.py tests/test_ladder.py tests/test_style.py notebooks/00_start_here.ipynb notebooks/02_naive.ipynb
 # Which code `make mutants` changes, and by which tests, if not by all of the room's.
 ROOM ?= clock
 TESTS ?=
@@ -19,7 +19,7 @@ help:  ## this list
 # Containers set it, and each process would compile every file of the course and its tests again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help lab test quick mutants lowest notebooks zh web bench handout constraints clean
+.PHONY: help lab test lint quick mutants lowest notebooks zh web bench handout constraints clean
 
 lab: $(VENV)/lab.stamp  ## the course, opened in JupyterLab: your own copies of its pages, in my_pages/
 	@$(VENV)/bin/python tools/lab.py $(filter-out --small,$(LAB_FLAGS))
@@ -27,10 +27,13 @@ lab: $(VENV)/lab.stamp  ## the course, opened in JupyterLab: your own copies of 
 test: $(VENV)/test.stamp  ## every notebook and every test, but for those that install the course anew
 	$(VENV)/bin/python -m pytest
 
-quick: $(VENV)/test.stamp  ## the code's form, the units and two notebooks, within a minute
+lint: $(VENV)/test.stamp  ## the code's form, what it may import, and the types of what helpers offers
 	$(VENV)/bin/python -m ruff check .
 	$(VENV)/bin/python -m ruff format --check .
 	$(VENV)/bin/lint-imports
+	$(VENV)/bin/python -m mypy helpers/__init__.py helpers/*/__init__.py
+
+quick: $(VENV)/test.stamp  ## what most changes break first, within half a minute
 	$(VENV)/bin/python -m pytest -q $(QUICK)
 
 mutants: $(VENV)/mutants.stamp  ## small faults planted in a room's code: make mutants ROOM=clock, or ROOM=clock/timing.py

@@ -7,6 +7,7 @@ times.
 import gc
 import os
 import re
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -15,9 +16,14 @@ import pytest
 os.environ.pop("LC_ALL", None)
 os.environ["LC_MESSAGES"] = "C"  # doctor speaks English here, whatever its user does
 
+import warm
+
 from helpers import devices, needs
 from helpers.checking import run_check
 from helpers.clock import timing
+
+if sys.platform == "linux" and devices.compiling():  # what has met a GPU cannot be forked
+    warm.set_up()
 
 CLOCK = Path(__file__).parent / "tests" / "clock"
 

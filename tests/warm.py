@@ -1,15 +1,16 @@
 """One start for all pages: what each of them loads is loaded once, and their kernels are forked from there.
 
-Python's own fork server does it, which then forks what `check` tries, too. A page's kernel is as Jupyter starts it but
-for that: its own process, settings and folder. Page 00 starts as a reader's does.
+A page's kernel is as Jupyter starts it but for that: a process of its own, with its settings and its folder. What it
+tries in children is forked from the server of this process, in the place of one that each page would start.
 """
 
 import multiprocessing
 import os
 import subprocess
 import sys
-from multiprocessing import forkserver
+from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
+from unittest import mock
 
 from jupyter_client.provisioning import local_provisioner
 
@@ -20,6 +21,18 @@ CONTEXT = multiprocessing.get_context("forkserver")
 START = local_provisioner.launch_kernel
 LOADED = ["helpers.checking", "helpers.child", "helpers.clock", "helpers.exercises", "helpers.instruments"]
 LOADED += ["helpers.launch", "helpers.notebook", "helpers.pictures", "ipykernel.kernelapp", "numba.cuda", "pyopencl"]
+
+
+class Server(forkserver.ForkServer):
+    """The fork server of another process, at that address."""
+
+    def __init__(self, address):
+        super().__init__()
+        self._forkserver_address, self._forkserver_alive_fd = address, os.open(os.devnull, os.O_RDONLY)
+
+    def ensure_running(self):
+        """It is, as long as that process."""
+        resource_tracker.ensure_running()
 
 
 class Kernel:
@@ -48,22 +61,26 @@ class Kernel:
 
 
 def set_up():
-    """Let all that this process starts be forked from one server, which loads what pages load."""
+    """Let the kernels that Jupyter starts in this process be forked from a server that loads what pages load."""
     CONTEXT.set_forkserver_preload(LOADED)
-    child.SERVER = forkserver._forkserver
     local_provisioner.launch_kernel = forked
 
 
 def forked(command, cwd, env, **options):
     """Start a page's kernel, in the place of Jupyter's `launch_kernel`."""
+    from helpers.child import child_environment
+
+    with mock.patch.dict(os.environ, child_environment()):
+        child.SERVER.ensure_running()
     ours, theirs = CONTEXT.Pipe(duplex=False)
-    process = CONTEXT.Process(target=run, args=(command, cwd, env, theirs))
+    server = child.SERVER._forkserver_address
+    process = CONTEXT.Process(target=run, args=(command, cwd, env, server, theirs))
     process.start()
     ours.recv()
     return Kernel(process)
 
 
-def run(command, folder, environment, begun):
+def run(command, folder, environment, server, begun):
     """In the kernel's process: be what `python -m ipykernel_launcher` is."""
     os.setsid()  # who ends the kernel ends its group of processes
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
@@ -71,7 +88,7 @@ def run(command, folder, environment, begun):
     os.environ.clear()
     os.environ.update(environment, JPY_PARENT_PID=str(os.getppid()))
     sys.path[:] = [one for one in sys.path if Path(one) not in (TESTS, TESTS.parent / "tools")]
-    child.SERVER = forkserver._forkserver
+    child.SERVER = Server(server)
     begun.send(True)
     from ipykernel.kernelapp import IPKernelApp
 

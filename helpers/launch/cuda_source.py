@@ -7,17 +7,24 @@ import re
 import sys
 import textwrap
 import traceback
+import zlib
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 
+from cuda_without_gpu.kept import KeptKernels
+
 from ..arguments import told
+from ..devices import compiling
 from ..errors import KernelError, in_our_words, quoted
 from ..language import ENGLISH, spelled
 from .numba_internals import is_device_function, is_jitted, places_of, plain_function
 
 TEXT = "<kernel "  # the file names of kernels that came as text begin so
+KERNELS = Path(__file__).parent.parent / "cuda"
+KNOWN = {"helpers", "math", "numba", "numpy"}  # a text that imports only these is compiled once for all processes
 EXAMPLE = (np.zeros((1, 1), np.float32),) * 3  # A, B, C
 
 
@@ -42,7 +49,7 @@ def from_text(source: str, /, **p: int | str) -> Callable:
     The same text is built once, and compiled once. Tracebacks and `inspect` find it. Raises KernelError, with the line,
     for what the text raises.
     """
-    name = f"{TEXT}{abs(hash(source)):x}>"
+    name = f"{TEXT}{zlib.crc32(source.encode()):x}>"
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     namespace = {"__name__": "kernel"}
     sys.modules.setdefault("kernel", ModuleType("kernel"))  # Numba knows a function that calls itself by its module
@@ -57,13 +64,22 @@ def from_text(source: str, /, **p: int | str) -> Callable:
                 f"the source must define exactly one kernel or one function that builds it, not {len(mine)}: {names}. "
                 "A function that a kernel calls has @cuda.jit(device=True) above it."
             )
-        return mine[0] if is_jitted(mine[0]) else call_builder(mine[0], p)
+        kernel = mine[0] if is_jitted(mine[0]) else call_builder(mine[0], p)
+        if compiling() and set(re.findall(r"^\s*(?:from|import)\s+(\w+)", source, re.MULTILINE)) <= KNOWN:
+            kernel._cache = KeptKernels(plain_function(kernel), source, p, *course_sources())
+        return kernel
     except KernelError:
         raise
     except SyntaxError as error:
         raise KernelError(quoted(source, error.lineno, error.msg)) from None
     except Exception as error:  # a wrong name, an import that fails, ...
         raise at_its_line(error, name) from None
+
+
+@functools.cache
+def course_sources() -> tuple[str, ...]:
+    """What a kernel's text may import of the course: the text of its modules."""
+    return tuple(file.read_text(encoding="utf-8") for file in sorted(KERNELS.glob("*.py")))
 
 
 def call_builder(builder, p):

@@ -1,15 +1,19 @@
-"""What takes long to make, SPIR-V and a device's code, is kept on disk from one process to the next."""
+"""What takes long to make, Numba's kernels, SPIR-V and a device's code, is kept on disk for the next process."""
 
 import contextlib
 import functools
 import hashlib
 import importlib.metadata
 import os
+import pickle
 import re
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
 import platformdirs
+
+from . import device
 
 
 def folder() -> Path:
@@ -19,21 +23,57 @@ def folder() -> Path:
 
 
 def kept(key: str, make: Callable[[], bytes]) -> bytes:
-    """What is kept under that key, or what `make` returns, which is kept from then on, if the folder can be written."""
-    file = folder() / key
+    """What is kept under that key, or what `make` returns, which is kept from then on."""
     with contextlib.suppress(OSError):
-        found = file.read_bytes()
-        file.touch()
-        return found
+        return read(key)
     made = make()
+    keep(key, made)
+    return made
+
+
+def read(key: str) -> bytes:
+    """What is kept under that key. Raises OSError where nothing is."""
+    file = folder() / key
+    found = file.read_bytes()
+    file.touch()
+    return found
+
+
+def keep(key: str, made: bytes) -> None:
+    """Keep it under that key, if the folder can be written, and of all that is there what was used last."""
+    file = folder() / key
     with contextlib.suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True)
         begun = file.with_name(f"{key}.{os.getpid()}")
         begun.write_bytes(made)
         begun.replace(file)
-        for unused in sorted(file.parent.iterdir(), key=lambda one: one.stat().st_mtime)[:-1000]:
+        for unused in sorted(file.parent.iterdir(), key=lambda one: one.stat().st_mtime)[:-2000]:
             unused.unlink()
-    return made
+
+
+class KeptKernels:
+    """What Numba has compiled of a function: the `_cache` of its `@cuda.jit`, in the place of Numba's for files.
+
+    parts   all that decides what the function does, such as its text, and the numbers that it was built with
+    """
+
+    def __init__(self, function: Callable, *parts: object):
+        self.function = function
+        self.parts = (importlib.metadata.version("numba"), device.CAPABILITY, *parts)
+
+    def load_overload(self, signature, target_context):
+        """The kernel for arguments of those types, or None."""
+        from numba.cuda.dispatcher import _Kernel
+
+        with contextlib.suppress(OSError):
+            kernel = _Kernel._rebuild(**pickle.loads(zlib.decompress(read(key_of(signature, *self.parts)))))
+            kernel.py_func = self.function
+            return kernel
+
+    def save_overload(self, signature, kernel) -> None:
+        """Keep it, but where it needs what is in this process alone."""
+        with contextlib.suppress(pickle.PicklingError, RuntimeError):
+            keep(key_of(signature, *self.parts), zlib.compress(pickle.dumps(kernel._reduce_states()), 1))
 
 
 def key_of(*parts: object) -> str:

@@ -8,9 +8,6 @@ UPGRADE ?= --upgrade
 # What `make quick` runs: what most changes break first. Who changes the PTX machine, CUDA without a GPU or the
 # judge's child runs their tests, too.
 QUICK := --ignore tests/launch/test_units.py tests/launch tests/tools packages/gpu_model packages/opencl_trace packages/summa/tests/test_model.py tests/test_ladder.py tests/test_style.py notebooks/00_start_here.ipynb notebooks/02_naive.ipynb
-# Which code `make mutants` changes, and by which tests, if not by all of the room's.
-ROOM ?= clock
-TESTS ?=
 VENV := .venv
 
 help:  ## this list
@@ -19,7 +16,7 @@ help:  ## this list
 # Containers set it, and each process would compile every file of the course and its tests again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help lab test lint quick mutants lowest notebooks zh web bench handout constraints clean
+.PHONY: help lab test lint quick faults lowest notebooks zh web bench handout constraints clean
 
 lab: $(VENV)/lab.stamp  ## the course, opened in JupyterLab: your own copies of its pages, in my_pages/
 	@$(VENV)/bin/python tools/lab.py $(filter-out --small,$(LAB_FLAGS))
@@ -36,8 +33,10 @@ lint: $(VENV)/test.stamp  ## the code's form, what it may import, and the types 
 quick: $(VENV)/test.stamp  ## what most changes break first, within half a minute
 	$(VENV)/bin/python -m pytest -q $(QUICK)
 
-mutants: $(VENV)/mutants.stamp  ## small faults planted in a room's code: make mutants ROOM=clock, or ROOM=clock/timing.py
-	$(VENV)/bin/python tools/mutation.py $(ROOM) $(TESTS)
+faults: $(VENV)/test.stamp  ## one-token faults planted in the code, one at a time: which test catches each; takes hours
+	$(VENV)/bin/python tools/faults.py reach
+	$(VENV)/bin/python tools/faults.py draw
+	$(VENV)/bin/python tools/faults.py try
 
 # Of the extras it takes NVIDIA's compiler alone: so the oldest versions of what the course itself needs are tested.
 lowest:  ## with the oldest versions that pyproject.toml allows: doctor, checks, a prediction, page 02
@@ -81,14 +80,10 @@ $(VENV)/web.stamp: $(VENV)/lab.stamp
 	@$(PYTHON) tools/install.py web
 	@touch $@
 
-$(VENV)/mutants.stamp: $(VENV)/test.stamp
-	@$(PYTHON) tools/install.py mutants
-	@touch $@
-
 # One version of each package for every Python and system that pyproject.toml promises. Run `make test` after it.
 # The extras cuda12 and cuda13 want different versions of the same packages, so there are two files.
 COMPILE := UV_CUSTOM_COMPILE_COMMAND="make constraints" $(VENV)/bin/uv pip compile -q pyproject.toml --no-annotate \
-  --universal --fork-strategy fewest --python-version 3.11.2 --extra lab --extra test --extra many --extra web --extra blocks --extra room --extra mutants
+  --universal --fork-strategy fewest --python-version 3.11.2 --extra lab --extra test --extra many --extra web --extra blocks --extra room
 constraints: $(VENV)/test.stamp  ## the newest versions that pyproject.toml allows; UPGRADE= keeps those that are pinned
 	$(COMPILE) $(UPGRADE) --extra cuda13 -o tools/locks/constraints.txt
 	cp tools/locks/constraints.txt tools/locks/constraints-cuda12.txt

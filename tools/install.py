@@ -39,7 +39,6 @@ EXTRAS = {
     "web": ("Sphinx, for the web book", 60),
     "room": ("JupyterHub, one server for a class", 20),
     "test": ("what the tests need", 60),
-    "mutants": ("faults planted in the course's own code", 20),
 }
 MEGABYTES = {"KiB": 2**10 / 1e6, "MiB": 2**20 / 1e6, "GiB": 2**30 / 1e6}
 

@@ -16,7 +16,7 @@ import pytest
 os.environ.pop("LC_ALL", None)
 os.environ["LC_MESSAGES"] = "C"  # doctor speaks English here, whatever its user does
 
-import warm
+import warm  # which loads helpers
 
 from helpers import devices, needs
 from helpers.checking import run_check

@@ -21,14 +21,14 @@ child.preload(__name__, "helpers.launch.on_opencl", "helpers.launch.on_cuda")
 
 
 def in_child(
-    k: Contestant, call: Callable, seconds: float = SECONDS, fresh: bool = False, **environment: str
+    k: Contestant, call: Callable, seconds: float = SECONDS, server=child.SERVER, **environment: str
 ) -> Outcome:
     """Call a function without arguments, which may hold kernels, in a child process. Returns its `Outcome`.
 
-    `k`: the kernel that it is about. `seconds`: of computing. `fresh`: loads all anew. `environment`: more variables.
+    `k`: the kernel that it is about. `seconds`: of computing. `server`: what forks it. `environment`: more variables.
     """
     proved = {devices.PROVED_ABOVE: k.device.name} if k.device else {}  # to compile a kernel takes a third of a second
-    return child.in_child(packed(call), seconds, child_environment() | proved | environment, fresh)
+    return child.in_child(packed(call), seconds, child_environment() | proved | environment, server)
 
 
 def child_environment() -> dict[str, str]:

@@ -1,38 +1,28 @@
 """One start for all pages: what each of them loads is loaded once, and their kernels are forked from there.
 
 A page's kernel is as Jupyter starts it but for that: a process of its own, with its settings and its folder. What it
-tries in children is forked from the server of this process, in the place of one that each page would start.
+tries in children is forked from the servers of this process, in the place of two that each page would start.
 """
 
 import multiprocessing
 import os
 import subprocess
 import sys
-from multiprocessing import forkserver, resource_tracker
+from multiprocessing import resource_tracker
 from pathlib import Path
 from unittest import mock
 
 from jupyter_client.provisioning import local_provisioner
 
+from helpers import devices
+from helpers.child import child_environment
+from helpers.instruments import prediction
 from kernel_judge import child
 
 TESTS = Path(__file__).resolve().parent
 CONTEXT = multiprocessing.get_context("forkserver")
-START = local_provisioner.launch_kernel
 LOADED = ["helpers.checking", "helpers.child", "helpers.clock", "helpers.exercises", "helpers.instruments"]
 LOADED += ["helpers.launch", "helpers.notebook", "helpers.pictures", "ipykernel.kernelapp", "numba.cuda", "pyopencl"]
-
-
-class Server(forkserver.ForkServer):
-    """The fork server of another process, at that address."""
-
-    def __init__(self, address):
-        super().__init__()
-        self._forkserver_address, self._forkserver_alive_fd = address, os.open(os.devnull, os.O_RDONLY)
-
-    def ensure_running(self):
-        """It is, as long as that process."""
-        resource_tracker.ensure_running()
 
 
 class Kernel:
@@ -68,19 +58,18 @@ def set_up():
 
 def forked(command, cwd, env, **options):
     """Start a page's kernel, in the place of Jupyter's `launch_kernel`."""
-    from helpers.child import child_environment
-
-    with mock.patch.dict(os.environ, child_environment()):
-        child.SERVER.ensure_running()
+    for server, kind in ((child.SERVER, "PTX machine"), (prediction.COMPILES, "compiler")):
+        with mock.patch.dict(os.environ, child_environment() | {devices.CUDA_OF_CHILD: kind}):
+            server.ensure_running()
     ours, theirs = CONTEXT.Pipe(duplex=False)
-    server = child.SERVER._forkserver_address
-    process = CONTEXT.Process(target=run, args=(command, cwd, env, server, theirs))
+    servers = child.SERVER._forkserver_address, prediction.COMPILES._forkserver_address
+    process = CONTEXT.Process(target=run, args=(command, cwd, env, servers, theirs))
     process.start()
     ours.recv()
     return Kernel(process)
 
 
-def run(command, folder, environment, server, begun):
+def run(command, folder, environment, servers, begun):
     """In the kernel's process: be what `python -m ipykernel_launcher` is."""
     os.setsid()  # who ends the kernel ends its group of processes
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
@@ -88,7 +77,9 @@ def run(command, folder, environment, server, begun):
     os.environ.clear()
     os.environ.update(environment, JPY_PARENT_PID=str(os.getppid()))
     sys.path[:] = [one for one in sys.path if Path(one) not in (TESTS, TESTS.parent / "tools")]
-    child.SERVER = Server(server)
+    for server, address in zip((child.SERVER, prediction.COMPILES), servers, strict=True):
+        server._forkserver_address, server._forkserver_alive_fd = address, os.open(os.devnull, os.O_RDONLY)
+        server.ensure_running = resource_tracker.ensure_running  # it does, as long as the process of the tests
     begun.send(True)
     from ipykernel.kernelapp import IPKernelApp
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from contextlib import contextmanager, suppress
 from functools import cache, partial
+from multiprocessing import forkserver
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ from gpu_model.counts import Counts, read_counts
 from gpu_model.gpus import arch_of, known, known_arch
 from gpu_model.machine_code import CompilerReport
 from gpu_model.published import MEASURED, SIZE, SIZES
+from kernel_judge import child
 from kernel_judge.on_ptx import run_arrays
 
 from .. import devices, ladder, needs
@@ -36,6 +38,8 @@ from ..launch.on_cuda import SIGNATURE, cuda_kernel, refuse_long
 
 KEPT = Path(__file__).with_name("counts.json")
 TRIED = {"tiled": {"TILE": 8}}  # parameters that a page tries: page 04
+COMPILES = forkserver.ForkServer()  # children that have NVIDIA's compiler in the place of the PTX machine
+child.preload(__name__, "numba.cuda", server=COMPILES)
 made: dict[bytes, str] = {}  # {what was compiled: PTX}: a report, a prediction and a run follow each other
 
 
@@ -116,7 +120,7 @@ def ptx_of(k: Kernel, arch: str) -> str:
     key = packed((made_from(k), k.step, k.parameters, arch))
     if key not in made:
         call = partial(ptx, made_from(k), k.parameters, capability)
-        outcome = in_child(k, call, fresh=True, **{devices.CUDA_OF_CHILD: "compiler"})
+        outcome = in_child(k, call, server=COMPILES, **{devices.CUDA_OF_CHILD: "compiler"})
         if outcome.value is None:
             why = outcome.error[1] if outcome.error else outcome.why.message
             raise KernelError(f"{k} does not compile:\n{why}")

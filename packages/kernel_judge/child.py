@@ -42,21 +42,23 @@ class Outcome:
     why: Finding | None = None
 
 
-def preload(*modules: str) -> None:
-    """Let the server load these modules, which takes most of the time of a child, if it has not begun yet."""
-    SERVER.set_forkserver_preload([__name__, *modules])
+def preload(*modules: str, server: forkserver.ForkServer = SERVER) -> None:
+    """Let a server load these modules, which takes most of the time of a child, if it has not begun yet."""
+    server.set_forkserver_preload([__name__, *modules])
 
 
-def in_child(packed: bytes, seconds: float, environment: dict[str, str], fresh: bool = False) -> Outcome:
+def in_child(
+    packed: bytes, seconds: float, environment: dict[str, str], server: forkserver.ForkServer = SERVER
+) -> Outcome:
     """Call a pickled function without arguments in a child process that has that environment. Returns an `Outcome`.
 
     seconds  of computing, so that a busy machine does not cut it short; a child that does nothing for so long, or for
              `STILL` seconds where that is longer, is ended, too
-    fresh    whether it loads all anew: the server has loaded its modules under the environment of its own start
+    server   what it is forked from: that has loaded its modules under the environment of its first child
     """
-    context = multiprocessing.get_context("forkserver" if FORKS and not fresh else "spawn")
+    context = multiprocessing.get_context("forkserver" if FORKS else "spawn")
     ours, theirs = context.Pipe(duplex=False)
-    process = start(context, environment, theirs, packed)
+    process = start(context, server, environment, theirs, packed)
     theirs.close()
     said = {}
     try:
@@ -71,7 +73,7 @@ def in_child(packed: bytes, seconds: float, environment: dict[str, str], fresh: 
     return Outcome(**said)
 
 
-def start(context, environment: dict[str, str], *job: object):
+def start(context, server: forkserver.ForkServer, environment: dict[str, str], *job: object):
     """Start a process under that environment, and with nobody for `__main__`: a script needs no `if __name__ == ...`.
 
     Until it has loaded its modules, it does not look in the folder where a learner's files may be called like these.
@@ -84,7 +86,7 @@ def start(context, environment: dict[str, str], *job: object):
             sys.modules["__main__"] = ModuleType("__main__")
             sys.path[:] = filter(None, path)
             os.environ.update(environment)
-            forkserver.connect_to_new_process = SERVER.connect_to_new_process
+            forkserver.connect_to_new_process = server.connect_to_new_process
             process.start()
         finally:
             sys.modules["__main__"], sys.path[:] = main, path

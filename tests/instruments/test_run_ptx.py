@@ -11,7 +11,7 @@ from needed import needs_compiler
 from helpers import cuda_kernel, devices, ladder
 from helpers.child import in_child
 from helpers.instruments import CompiledRun, run_ptx
-from helpers.instruments.prediction import ptx, run_text
+from helpers.instruments.prediction import COMPILES, ptx, run_text
 from helpers.launch import KernelError, draw
 from helpers.launch.on_cuda import CUDA
 from kernel_judge import wrong_elements
@@ -54,7 +54,7 @@ class Texts(dict):
 
         def outcome(part):
             job = partial(compiled, part)
-            return in_child(cuda_kernel("naive"), job, fresh=True, **{devices.CUDA_OF_CHILD: "compiler"})
+            return in_child(cuda_kernel("naive"), job, server=COMPILES, **{devices.CUDA_OF_CHILD: "compiler"})
 
         with ThreadPoolExecutor() as threads:
             outcomes = list(threads.map(outcome, parts))

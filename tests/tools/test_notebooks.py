@@ -146,11 +146,10 @@ def test_a_solution_is_folded(folder):
     assert page.cells[3].metadata == {"cellView": "form", "jupyter": {"source_hidden": True}}
 
 
-def test_a_new_cell_gets_a_stable_id(folder):
+def test_new_cells_get_stable_ids_that_no_other_has(folder):
     notebook = stored(folder)
-    del notebook.cells[1]["id"], notebook.cells[3]["id"]
-    notebook.cells[2].id = "04-c01"
+    del notebook.cells[1]["id"], notebook.cells[2]["id"]
+    notebook.cells[3].id = "04-c01"
     (folder / f"{STEM}.ipynb").write_text(json.dumps(notebook))
-    assert [cell.id for cell in notebooks.read(folder / f"{STEM}.ipynb").cells] == [
-        "04-c00", "04-c02", "04-c01", "04-c03",
-    ]  # fmt: skip
+    cells = notebooks.read(folder / f"{STEM}.ipynb").cells
+    assert [cell.id for cell in cells] == ["04-c00", "04-c02", "04-c03", "04-c01"]

@@ -38,7 +38,7 @@ SAID = {
     "an error": ([FAILED], "tried", "NameError: name 'x' is not"),
     "right, and an error below": ([result(RIGHT), FAILED], "tried", "NameError: name 'x' is not"),
     "one not yet, one not met": ([result(judge_wishes(BLOCKS | LOADS))], "tried", "not met: loads: 33"),
-    "one not yet": ([result(judge_wishes(SUMS | BLOCKS))], "not yet", "not yet: blocks"),
+    "two not yet": ([result(judge_wishes(SUMS | BLOCKS)), result(STUB)], "not yet", "not yet: blocks"),
     "all wishes, and a check": ([result(RIGHT), printed("H100\n"), result(judge_wishes(SUMS))], "done", ""),
     "right, and a wish not met": ([result(RIGHT), result(judge_wishes(LOADS))], "tried", "not met: loads: 33"),
     "one not yet, one wrong": ([result(STUB), result(WRONG)], "tried", "race: two threads touch As[0]"),
@@ -148,13 +148,13 @@ def test_a_broken_file_costs_one_row(tmp_path):
 
 
 def test_a_table_lines_up_under_names_in_any_script_and_cuts_long_verdicts():
-    rows = [
-        classroom.AnswerRow("王小明", "00", "00.1", "done", "", "王小明/00.ipynb"),
-        classroom.AnswerRow("Ada Lo", "00", "00.1", "tried", "x" * 1000, "Ada Lo/00.ipynb"),
+    done = [
+        classroom.AnswerRow("王小明", page, f"{page}.1", "done", "", "a.ipynb") for page in ("11", "09", "02", "00")
     ]
-    table = classroom.ClassTable(rows)
-    head, ada, ming, *_, said = str(table).split("\n")
-    assert ada == "Ada Lo   ✗       0" and ming == "王小明   ✓       1" and head == "student  00   done"
+    tried = classroom.AnswerRow("Ada Lo", "00", "00.1", "tried", "x" * 1000, "Ada Lo/00.ipynb")
+    head, ada, ming, *_, said = str(classroom.ClassTable([*done, tried])).split("\n")
+    assert head == "student  00   02   09   11   done"
+    assert ada == "Ada Lo   ✗                      0" and ming == "王小明   ✓    ✓    ✓    ✓       4"
     assert len(said) < 230 and said.endswith("x")
 
 

@@ -143,7 +143,10 @@ def mine(A, B, C, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
 WRONG = {
     "00.1": {
         "a whole array in an element": ({"a[i] + b[i]": "a + b"}, "out[i] is one number"),
-        "no guard": ({"    if i < out.size:\n        out": "    out"}, "loads behind the end of a"),
+        "no guard, and two threads for an element": (
+            {"    if i < out.size:\n        out[i]": "    out[i // 2]"},
+            "loads behind the end of a",
+        ),
     },
     "01.3": {
         "does not wait for the warm-up": ({"    submit()\n    wait()": "    submit()"}, "✗ It waits"),
@@ -181,6 +184,12 @@ WRONG = {
             "too many loads: 1,856 from global memory at 15 x 15 x 15",
         ),
     },
+    "09.1": {
+        "four loads of As": (
+            {"load4(As, r, k)": "As[r, k], As[r, k + 1], As[r, k + 2], As[r, k + 3]"},
+            "not wide: a warp asks 32 times for numbers of As, where 8 wide loads do",
+        ),
+    },
     "09.2": {
         "not transposed": ({"As[tx, ty] =": "As[ty, tx] =", "As[k, ty]": "As[ty, k]"}, "not transposed"),
     },
@@ -210,7 +219,7 @@ WRONG = {
         ),
         "each tile twice": (
             {"        acc =": "        a += 0.0 * tl.load(A + row * K, mask=row < M, other=0.0)\n        acc ="},
-            "too many loads",
+            "75,776 bytes of A and B at 64 x 128 x 48, where 73,728 do",
         ),
     },
 }

@@ -7,6 +7,8 @@ import sys
 import notebooks
 import pytest
 from judged import PAGES as GUIDES
+from judged import TOLD
+from solved import in_pages
 
 TEACHING = notebooks.ROOT / "teaching"
 PAGES = {path.name[:2]: path for path in notebooks.notebook_paths()}
@@ -24,6 +26,13 @@ def test_each_page_has_its_sections_and_their_minutes_add_up(number):
     headings = [heading for source in cells for heading in re.findall(r"^## (.*)", source, re.MULTILINE)]
     assert list(sections(number)) == headings
     assert sum(map(int, sections(number).values())) == notebooks.minutes(notebooks.read(PAGES[number]))
+
+
+def test_each_row_of_wrong_answers_is_read_and_each_exercise_has_one():
+    """So that test_answers tries all of them."""
+    rows = [line for guide in GUIDES.values() for line in guide.read_text("utf-8").split("\n")]
+    assert len(TOLD) == sum(bool(re.match(r"\| \d\d\.\d ", line)) for line in rows)
+    assert set(in_pages()) - {label for label, *_ in TOLD} == set()
 
 
 def test_the_list_of_exercises_is_as_it_is_made():

@@ -1,4 +1,4 @@
-"""What the pages say of the answers in `answers`: an answer stands in its exercise's cell, and the cell is run."""
+"""What a page says of an answer: it stands in its exercise's cell, and the cell is run."""
 
 import ast
 import contextlib
@@ -8,8 +8,6 @@ import re
 import symtable
 
 import notebooks
-import pytest
-from answers import RIGHT, WRONG
 from solved import TITLE, stubs_and_solutions
 
 from helpers.classroom import EXERCISES, NOT_YET, verdict_in
@@ -144,31 +142,3 @@ def run(source, namespace, name):
         return None
     exec(compile(ast.Module(tree, []), name, "exec"), namespace)
     return eval(compile(ast.Expression(last.value), name, "eval"), namespace)
-
-
-def every(answers, pages, few):
-    """A parameter for each answer to the exercises of these pages; all but a few for each exercise are of the bulk."""
-    return [
-        pytest.param(label, name, answer, id=f"{label} {name}", marks=[pytest.mark.bulk] * (number >= few))
-        for label in answers
-        if label[:2] in pages
-        for number, (name, answer) in enumerate(answers[label].items())
-    ]
-
-
-def of_pages(*pages):
-    """Two tests, of the right and of the wrong answers to the exercises of these pages."""
-
-    @pytest.mark.parametrize("label, name, answer", every(RIGHT, pages, 0))  # the solution is run in its page
-    def passes(label, name, answer):
-        state, said = verdict(label, answer)
-        assert state == "done", said
-
-    @pytest.mark.parametrize("label, name, case", every(WRONG, pages, 1))
-    def is_told(label, name, case):
-        answer, wanted = case
-        state, said = verdict(label, answer)
-        assert state in ("tried", "not yet") and wanted in re.sub(r"\s+", " ", said), (state, said)
-        assert ("not yet" in wanted) == (state == "not yet"), said
-
-    return passes, is_told

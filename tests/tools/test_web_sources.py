@@ -5,8 +5,6 @@ import functools
 import io
 import re
 import tomllib
-from pathlib import Path
-from types import SimpleNamespace
 
 import glossary
 import nbformat
@@ -14,7 +12,6 @@ import notebooks
 import pytest
 import reference
 import web
-import web_pages
 import yaml
 from PIL import Image
 
@@ -39,11 +36,9 @@ def test_a_picture_keeps_its_sides_and_its_words(tmp_path, metadata, sides):
     "link, address",
     [
         ("[a](glossary.md#warp)", "glossary.html#warp"),
-        ("[a](04_tiling.ipynb#heading)", "04_tiling.html#heading"),
         ("[a](../04_tiling.ipynb)", "04_tiling.html"),
         ("[a](../README.md#start)", "install.html#start"),
         ("[a](../teaching/README.zh-CN.md)", "zh_CN/teach.html"),
-        ("[a](../docs/CHANGELOG.md)", "changelog.html"),
     ],
 )
 def test_a_link_leads_to_the_same_place_of_the_same_page(link, address):
@@ -73,30 +68,9 @@ def beside(language):
 @LANGUAGES
 def test_no_link_is_left_to_sphinx_which_knows_no_file_of_the_repository(language):
     for name, text in beside(language).items():
-        assert "make web" not in text, name  # it is read in the web book already
         said = re.sub(r"```(?:sh|powershell|toml|text|python)\n.*?```|`[^`\n]*`", "", text, flags=re.DOTALL)
         known = {"index.md", *(path.name for path in HERE)} if name in ("404", "reference") else set()
         assert set(re.findall(r"\]\((?!https?:|#)([^)]*)\)", said)) <= known, name
-
-
-@LANGUAGES
-def test_the_first_page_has_four_ways_on_a_ladder_whose_rungs_are_links_and_a_film(language):
-    first = beside(language)["index"]
-    [ways] = re.findall('<div class="ways">(.*?)</div>', first, re.DOTALL)
-    assert re.findall('href="([^"]*)"', ways) == ["00_start_here.html", "your_gpu.html", "install.html", "teach.html"]
-    [chart] = re.findall('<table class="rungs">(.*)</table>', first)
-    assert re.findall(r'href="([^"]*)">(\w+)<', chart)[::6] == [
-        ("02_naive.html", "naive"),
-        ("10_prefetching.html", "prefetched"),
-    ]
-    widths = [float(width) for width in re.findall(r"width: ([\d.]+)%", chart)]
-    assert len(widths) == 8 and widths == sorted(widths) and (widths[0], widths[-1]) == (1.0, 100)
-    assert '<th scope="row">cuBLAS</th>' in chart and first.count("<figure") == 1
-    readme = (web.ROOT / web_pages.READMES[language]).read_text("utf-8")
-    assert set(re.findall(r"\b\d+,\d{3}\b", first)) <= set(re.findall(r"\b\d+,\d{3}\b", readme))
-    [said] = re.findall(r"^(?:共 )?(\d+) (?:pages, |页，)([\d.]+) (?:hours|小时)", first, re.MULTILINE)
-    assert said == (str(len(HERE)), re.search(r"([\d.]+) (?:hours in all|小时)", readme)[1])
-    assert len(re.findall(r"^\| <a ", first, re.MULTILINE)) == len(HERE)
 
 
 IMPORTS = re.compile(r"^ *from (helpers[\w.]*) import \(?([^()]*?)(?:\)| *#.*|)$", re.MULTILINE)
@@ -116,30 +90,9 @@ def test_each_name_that_a_page_imports_has_an_entry_with_words_and_a_page(langua
     assert len(asked) > 60 and asked - set(named) == set()
     first = {"en": "First used on [", "zh_CN": "第一次用到的页： ["}[language]
     assert [name for name, entry in named.items() if first not in entry or len(entry) < 100] == []
-    odd = f"at 0x|Annotated|<function|{re.escape(str(web.ROOT))}"
     heads = ["\n".join(entry.splitlines()[:2]) for entry in entries]  # two rooms may have a class of one name
-    assert len(set(heads)) == len(heads) and not re.search(odd, "".join(entries))
-
-
-def test_what_a_documented_function_returns_has_an_entry_with_all_that_one_may_ask_of_it():
-    said = beside("en")["reference"]
-    classes = {name: text for name, text in re.findall(r"````\{py:class\} (\w+)\n(.*?)\n````", said, re.DOTALL)}
-    given = {
-        name
-        for way in re.findall(r"^````\{py:function\} .*-> (.*)", said, re.M)
-        for name in re.findall(r"[A-Z]\w+", way)
-    }
-    others = {"None", "Path", "Callable", "Markdown"}
-    assert len(given) > 20 and given - others - set(classes) == set()
-    asked = {
-        "Timing": ("attribute} spread\n:type: float | None\n\nthe middle half", "property} gflops\n\n2 M N K"),
-        "Film": (
-            "method} frame(number: int) -> helpers.pictures.Picture\n\nFrame",
-            "by [film](#helpers.pictures.film)",
-        ),
-        "CompiledRun": ("attribute} findings\n",),  # of the class that it extends
-    }
-    assert [line for name, lines in asked.items() for line in lines if line not in classes[name]] == []
+    assert len(set(heads)) == len(heads)
+    assert not re.search(f"at 0x|Annotated|<function|{re.escape(str(web.ROOT))}", "".join(entries))
 
 
 def test_a_name_without_words_is_refused(monkeypatch):
@@ -148,22 +101,12 @@ def test_a_name_without_words_is_refused(monkeypatch):
         reference.words(reference.entries()["GPUS"])
 
 
-def test_an_example_is_no_solution_and_short():
+def test_an_example_is_no_solution():
     told = [entry.example for entry in reference.entries().values()]
-    assert sum(map(bool, told)) > 75 and max(example.count("\n") for example in told) < 4
-    solutions = [cell.source for path in HERE for cell in notebooks.read(path).cells if "# @title" in cell.source]
-    assert len(solutions) > 30
     pages = "\n".join(
         cell.source for path in HERE for cell in notebooks.read(path).cells if "# @title" not in cell.source
     )
-    assert [example for example in told if example not in pages] == []
-
-
-def test_a_command_says_what_may_be_written_behind_it():
-    said = beside("en")["reference"]
-    assert re.findall(r"^### (\w+)\n\n```text\nusage: python -m helpers (\w+) ", said, re.MULTILINE) == [
-        (name, name) for name in ("doctor", "bench", "record", "progress")
-    ]
+    assert sum(map(bool, told)) > 75 and [example for example in told if example not in pages] == []
 
 
 @LANGUAGES
@@ -173,26 +116,14 @@ def test_the_glossary_has_each_term_once_under_its_page_in_one_language(language
     assert sorted(anchor for anchor, _ in places) == sorted(anchor for anchor, *_ in glossary.rows())
     chinese = re.compile("[\u4e00-\u9fff]")
     assert {bool(chinese.search(meaning)) for _, meaning in places} == {language == "zh_CN"}
-    assert language == "zh_CN" or not chinese.search(text)
     heads = re.findall(r'^## (\d\d) · .*\n\n<a href="(\d\d)_\w+\.html">(?:Page|第) ', text, re.MULTILINE)
     assert len(heads) > 10 and all(number == page for number, page in heads)
-    [under] = re.findall(r"^## 03 · .*?(?=^## )", text, re.MULTILINE | re.DOTALL)
-    assert 'id="coalescing"' in under and 'id="barrier"' not in under
-
-
-def test_the_chinese_book_leads_to_the_english_changes_in_one_line():
-    english, chinese = (beside(language)["changelog"] for language in ("en", "zh_CN"))
-    assert "## 1.0 (2026-11)" in english and 'href="../changelog.html"' in chinese and len(chinese.splitlines()) == 3
 
 
 def test_a_citation_names_this_version():
     said = yaml.safe_load((web.ROOT / "CITATION.cff").read_text("utf-8"))
     project = tomllib.loads((web.ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    assert (said["version"], said["license"]) == (project["version"], project["license"])
-    assert not {"doi", "identifiers", "url"} & set(said) and said["authors"]
-    assert said["abstract"] == project["description"]
-    newest = re.search(r"^## ([\d.]+)", (web.ROOT / "docs" / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)[1]
-    assert project["version"].startswith(newest)
+    assert said["version"] == project["version"]
 
 
 @pytest.mark.parametrize("language, folder", [("en", ""), ("zh_CN", "zh_CN/")])
@@ -206,27 +137,3 @@ def test_a_page_says_where_it_runs(language, folder, address, monkeypatch):
     *places, machine, file = re.findall('href="([^"]*)"', title)
     assert (machine, file) == ("install.html", "_static/04_tiling.ipynb")
     assert [f"notebooks/{folder}04_tiling.ipynb" in place for place in places] == [True, True] * bool(address)
-
-
-def test_a_link_is_named_after_its_page_and_leads_to_the_english_one_where_there_is_no_other():
-    assert web.web_prose("[README.md](README.md)", HERE, web.ROOT) == '<a href="install.html">Install the course</a>'
-    assert web.web_prose("[a](04_tiling.ipynb)", HERE[:2]) == '<a href="../04_tiling.html">a</a>'
-
-
-def test_without_jieba_the_english_book_is_made_alone_and_one_line_says_what_adds_the_other(
-    monkeypatch, tmp_path, capsys
-):
-    made = []
-
-    def sphinx(command, **_):
-        made.append(Path(command[-1]).name)
-        Path(command[-1]).mkdir()
-        return SimpleNamespace(returncode=0)
-
-    for name, value in (("HAS_JIEBA", False), ("WEB", tmp_path / "web"), ("SOURCES", tmp_path)):
-        monkeypatch.setattr(web, name, value)
-    monkeypatch.setattr(web, "make_sources", lambda language: tmp_path / language)
-    monkeypatch.setattr(web.subprocess, "run", sphinx)
-    assert web.main() == 0
-    assert made == ["en_html"]
-    assert "jieba. To add it: python3 tools/install.py web" in capsys.readouterr().out

@@ -111,6 +111,12 @@ FORMS = {  # what four threads do, and what they store
         "mbarrier.test_wait.shared::cta.b64 %p2,[s],%rd3; @%p2 add.u32 %r2,%r2,100;",
         [2] * 4,
     ),
+    "a barrier in memory that half of them leave": (
+        ".shared .b64 s[1]; setp.eq.u32 %p1,%r1,0; @%p1 mbarrier.init.shared.b64 [s],4; bar.sync 0; setp.lt.u32 %p2,%r1,2; "
+        "mov.u32 %r2,5; @!%p2 mbarrier.arrive_drop.shared.b64 _,[s]; @!%p2 bra END; mbarrier.arrive.shared.b64 _,[s]; "
+        "mbarrier.arrive.shared.b64 _,[s];\\nW: mbarrier.try_wait.parity.shared.b64 %p1,[s],1; @!%p1 bra W; mov.u32 %r2,6;\\nEND:",
+        [6, 6, 5, 5],
+    ),
     "ldu": ("st.global.u32 [%rd1],7; ldu.global.u32 %r2,[%rd1];", [7] * 4),
     "a carry that goes into a scope": (
         "mov.u32 %r3,-1; mov.u32 %r2,5;\\n{\\nmad.lo.cc.u32 %r4,%r3,%r3,%r2;\\nmadc.hi.u32 %r2,%r3,%r3,0;\\n}",
@@ -183,6 +189,13 @@ BEFORE = {  # what stands before the kernel, what its threads do, and what they 
         "add.u32 %r1,%r4,%r3; SMALL: st.param.b32 [back],%r1; ret; }",
         "add.u32 %r3,%r1,9; { .param .b32 a; .param .b32 b; st.param.b32 [a],%r3; call (b), fib, (a); ld.param.b32 %r2,[b]; }",
         [34, 55, 89, 144],
+    ),
+    "a signed byte that is passed": (
+        ".func (.param .b32 back) wide (.param .b8 given) { .reg .b16 %h; .reg .b32 %r; ld.param.s8 %h,[given]; "
+        "cvt.s32.s16 %r,%h; st.param.b32 [back],%r; ret; }",
+        "sub.u32 %r3,%r1,2; cvt.u16.u32 %h1,%r3; { .param .b8 p; .param .b32 q; st.param.b8 [p],%h1; "
+        "call (q), wide, (p); ld.param.b32 %r2,[q]; }",
+        [2**32 - 2, 2**32 - 1, 0, 1],
     ),
     "exit in a function ends the thread": (
         ".func leaves (.param .b32 a) { .reg .pred %p1; .reg .b32 %r1; ld.param.b32 %r1,[a]; setp.gt.u32 %p1,%r1,1; @%p1 exit; ret; }",

@@ -192,6 +192,10 @@ def test_a_barrier_of_a_warp_orders_its_threads_and_no_others():
         run, got = together(body.format(barrier=barrier, second=second), words, 1, shared)
         assert bool(run) == right and {one.kind for one in run.findings} <= {"race"}
     assert np.array_equal(got[:, 0], np.arange(64) ^ 1)
+    volatile = body.replace("d.shared", "d.volatile.shared").replace("t.shared", "t.volatile.shared")
+    run, _ = together(volatile.format(barrier=nothing, second=of_warp), words, 1, shared)
+    assert {one.kind for one in run.findings} == {"race"}  # that a warp goes in step is no promise
+    assert together(volatile.format(barrier=of_warp, second=of_warp), words, 1, shared)[0]
     far = body.replace("%r2, 4", "%r2, 128")  # the other warp's
     run, _ = together(far.format(barrier=of_warp, second=of_warp), words, 1, shared)
     assert {one.kind for one in run.findings} >= {"race"}

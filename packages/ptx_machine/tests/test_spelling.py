@@ -129,7 +129,7 @@ BEFORE = {  # what stands before the kernel, what its threads do, and what they 
         "ld.const.f32 %f1,[c+4]; mov.b32 %r2,%f1;",
         [0x40000000] * 4,
     ),
-    "no size": (".global .align 4 .u32 g[] = {5, 6};", "mov.u64 %rd3,g; ld.global.u32 %r2,[%rd3+4];", [6] * 4),
+    "no size": (".global .align 4 .u32 g[] = {5, 6};", "mov.u64 %rd3,g-4; ld.global.u32 %r2,[%rd3+8];", [6] * 4),
     "rows": (
         ".global .u32 g[2][3] = {{1}, {2, 3}};",
         "ld.global.u32 %r2,[g+16]; ld.global.u32 %r3,[g+20]; "

@@ -176,6 +176,10 @@ FAULTS = {
         lambda text: text.replace("setp.ne.u32 %p0, 0, 0;", "setp.ne.u32 %p0, 0, 0;\nmov.u32 %n, %warpid;\n"
                                   "setp.eq.u32 %p1, %n, 3;\n@%p1 ret;"),
         "divergent barrier", "do not come"),
+    "a thread stores where it has read": (
+        lambda text: text.replace("wgmma.wait", "mov.u32 %i, %tid.x;\nsetp.lt.u32 %p1, %i, 8;\n"
+                                  "mad.lo.u32 %n, %i, 144, %s;\n@%p1 st.shared.b32 [%n], %i;\nwgmma.wait"),
+        "race", "wrote"),
     "shared memory that nobody wrote": (lambda text: text.replace("st.shared.v4", "@%p1 st.shared.v4"),
                                         "uninitialised", "no thread has written"),
 }  # fmt: skip

@@ -1,13 +1,34 @@
-"""The arithmetic of PTX: against exact fractions, and against Python's whole numbers."""
+"""What arithmetic has few numbers of: borders between two of a type, the ends of its range, zeros, what is no number.
+
+Any other numbers are in `test_on_a_gpu.py`.
+"""
 
 import re
 from fractions import Fraction
 
+import ml_dtypes
 import numpy as np
 import pytest
 
-from ptx_machine import PTXError, arithmetic
+from ptx_machine import PTXError, arithmetic, formats
 from ptx_machine.reader import Instruction
+
+ALL = np.arange(1 << 16, dtype=np.uint16)
+
+
+@pytest.fixture(autouse=True)
+def _quiet():
+    with np.errstate(all="ignore"):
+        yield
+
+
+def results(name, *values):
+    """What an instruction makes of arrays."""
+    instruction = Instruction(1, name, tuple(name.split(".")), ("%d", *("%a",) * len(values)))
+    return arithmetic.operation(instruction)[0](*values)
+
+
+# ------------------------------------------------------------------------------- rounded once
 
 
 def nearest_float32(exact):
@@ -25,177 +46,154 @@ def test_fma_is_rounded_once():
     cases += [tuple(np.float32(2.0**-power) for power in (75, 74, 149))]  # below the smallest normal number
     cases += [tuple(np.float32([2.0**-75 * (1 + 2.0**-23), 2.0**-75 * (1 - 2.0**-23), 129 * 2.0**-149]))]
     few = len(cases)
-    a, b = rng.integers(1, 1 << 24, (2, 3000)).astype(np.float32)
-    c = (-(a.astype(np.float64) * b) * (1 + rng.integers(-2, 3, 3000) * 2.0**-24)).astype(np.float32)  # much cancels
+    a, b = rng.integers(1, 1 << 24, (2, 1000)).astype(np.float32)
+    c = (-(a.astype(np.float64) * b) * (1 + rng.integers(-2, 3, 1000) * 2.0**-24)).astype(np.float32)  # much cancels
     cases += list(zip(a, b, c, strict=True))
-    cases += list(zip(a, b, rng.standard_normal(3000).astype(np.float32), strict=True))
     got = arithmetic.fused32(*(np.array(column, np.float32) for column in zip(*cases, strict=True)))
     alone = [arithmetic.fused32(*np.float32(case).reshape(3, 1))[0] for case in cases[:few]]  # beside no easy sums
     assert np.array_equal(alone, got[:few])
-    twice = 0
     for (x, y, z), value in zip(cases, got, strict=True):
-        right = nearest_float32(Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z)))
-        assert value == right, (x, y, z)
-        twice += np.float32(np.float64(x) * np.float64(y) + np.float64(z)) != right
-    assert twice >= 5  # so the cases are hard: rounding to float64 first is wrong for these
-    special = np.array([np.inf, np.nan, 0, -0.0, 3e38], np.float32)
-    with np.errstate(all="ignore"):
-        got = arithmetic.fused32(special, np.float32(2), np.float32(1))
-    assert got[0] == np.inf and np.isnan(got[1]) and got[2] == got[3] == 1 and got[4] == np.inf
+        assert value == nearest_float32(Fraction(float(x)) * Fraction(float(y)) + Fraction(float(z))), (x, y, z)
 
 
-def test_fma_of_doubles_is_rounded_once():
+def test_fma_of_float64_is_rounded_once():
     rng = np.random.default_rng(2)
-    a, b = 1 + rng.random((2, 3000))
-    c = np.where(rng.random(3000) < 0.5, -(a * b), rng.standard_normal(3000) * 2.0 ** rng.integers(-70, 5, 3000))
-    got = arithmetic.fused64(a, b, c)
-    assert all(
-        value == float(Fraction(x) * Fraction(y) + Fraction(z)) for x, y, z, value in zip(a, b, c, got, strict=True)
-    )
+    a, b = 1 + rng.random((2, 1000))
+    c = np.where(rng.random(1000) < 0.5, -(a * b), rng.standard_normal(1000) * 2.0 ** rng.integers(-70, 5, 1000))
+    ends = [[1e-200, 5e-324, 1e300, 1.5e-154, 1e-160], [1e-150, 0.75, 1e-300, 1.5e-154, 3e-160],
+            [5e-324, 5e-324, -1.0, -2e-308, 1e-310]]  # fmt: skip
+    a, b, c = (np.concatenate([some, end]) for some, end in zip((a, b, c), ends, strict=True))
+    exact = [float(Fraction(x) * Fraction(y) + Fraction(z)) for x, y, z in zip(a, b, c, strict=True)]
+    assert results("fma.rn.f64", a, b, c).tolist() == exact
 
 
-def signed(value, bits):
-    return (value + (1 << bits - 1)) % (1 << bits) - (1 << bits - 1)
+def test_a_product_of_bfloat16_in_the_middle_and_a_little_more_or_less():
+    middle, little = np.array([1.5, 1 + 2.0**-7], ml_dtypes.bfloat16).view(np.uint16), 2.0**-100
+    c = np.array([0, little, -little], ml_dtypes.bfloat16).view(np.uint16)
+    got = formats.exact(results("fma.rn.bf16", *(np.full(3, one) for one in middle), c), "bf16")
+    assert got.tolist() == [1.5 + 2.0**-6, 1.5 + 2.0**-6, 1.5 + 2.0**-7]
 
 
-EXACT = {  # on Python's whole numbers, for values of `bits` bits
-    "add": lambda a, b, bits: a + b,
-    "sub": lambda a, b, bits: a - b,
-    "mul.lo": lambda a, b, bits: a * b,
-    "mul.hi": lambda a, b, bits: a * b >> bits,
-    "mul.wide": lambda a, b, bits: a * b,
-    "min": lambda a, b, bits: min(a, b),
-    "max": lambda a, b, bits: max(a, b),
-    "div": lambda a, b, bits: abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1),
-    "rem": lambda a, b, bits: abs(a) % abs(b) * (-1 if a < 0 else 1),
-    "shl": lambda a, b, bits: a << b if b < bits else 0,
-    "shr": lambda a, b, bits: a >> b,
-}
+def test_whole_numbers_of_64_bits_are_rounded_once():
+    middles = (2 * np.arange(1 << 23, (1 << 23) + 9) + 1) << np.array([[0], [20], [38]])
+    whole = np.concatenate([middles.ravel() + more for more in (-1, 0, 1)])
+    assert np.array_equal(results("cvt.rn.f32.s64", whole), whole.astype(np.float32))
+    assert np.array_equal(results("cvt.rn.f32.u64", whole.view(np.uint64)), whole.astype(np.float32))
 
 
-@pytest.mark.parametrize("short", EXACT)
-def test_whole_number_instructions_against_python(short):
-    rng = np.random.default_rng(3)
-    for kind in ("s32", "u32", "s64", "u64") if short != "mul.wide" else ("s32", "u32"):
-        bits = int(kind[1:])
-        words = [*map(int, rng.integers(0, 1 << 63, 60, np.uint64)), 0, 1, 2, 3]
-        words += [(1 << 64) - 1, 1 << 63, 1 << 31, (1 << 31) - 1]
-        values = [signed(word, bits) if kind[0] == "s" else word % (1 << bits) for word in words]
-        a, b = values, values[::-1]
-        if short in ("shl", "shr"):
-            b = [value % 70 for value in b]
-        if short in ("div", "rem"):
-            a, b = zip(*[(x, y) for x, y in zip(a, b, strict=True) if y and y != -1], strict=True)
-        function, of, to = arithmetic.operation(Instruction(1, short, (*short.split("."), kind), ("%r",) * 3))
-        with np.errstate(all="ignore"):
-            got = function(*(np.array(column, arithmetic.TYPES[t]) for column, t in zip((a, b), of, strict=True)))
-        assert got.dtype == arithmetic.TYPES[to]
-        out = int(to[1:])
-        for x, y, value in zip(a, b, got, strict=True):
-            assert int(value) % (1 << out) == EXACT[short](x, y, bits) % (1 << out), (kind, x, y)
+# ------------------------------------------------------------------------------- zeros, what is no number
 
 
-def one(name, *values):
-    """The result of one instruction for one thread, from values of the types that it takes."""
-    instruction = Instruction(1, name, tuple(name.split(".")), ("%r",) * (len(values) + 1))
-    function, of, _ = arithmetic.operation(instruction)
-    with np.errstate(all="ignore"):
-        return function(
-            *(np.array([value]).astype(arithmetic.TYPES[kind]) for value, kind in zip(values, of, strict=True))
-        )[0]
+@pytest.mark.parametrize("kind, dtype", [("f32", np.float32), ("f64", np.float64)])
+def test_the_sign_of_a_zero(kind, dtype):
+    """IEEE 754, 6.3: a sum of x and -x is +0, or -0 where sums are rounded down; of two alike it keeps their sign."""
+    a, b = dtype([1.5, 0, -0.0, 0, -0.0]), dtype([-1.5, 0, -0.0, -0.0, 0])
+    for way, negative in (("rm", [1, 0, 1, 1, 1]), ("rz", [0, 0, 1, 0, 0]), ("rp", [0, 0, 1, 0, 0])):
+        assert np.signbit(results(f"add.{way}.{kind}", a, b)).tolist() == [bool(one) for one in negative]
+    assert np.signbit(results(f"min.{kind}", a, b)).tolist() == [True, False, True, True, True]
+    assert np.signbit(results(f"max.{kind}", a, b)).tolist() == [False, False, True, False, False]
 
 
-def test_conversions_choices_and_bits():
-    assert one("cvt.s64.s32", -5) == -5 and one("cvt.u64.u32", 2**32 - 5) == 2**32 - 5
-    assert one("cvt.u32.u64", 2**40 + 7) == 7 and one("cvt.rn.f32.s64", 2**24 + 1) == 2**24
-    assert one("selp.b64", 4, 5, False) == 5 and one("mad.lo.s32", -3, 4, 5) == -7 and one("neg.s64", 3) == -3
-    assert one("bfi.b64", 0xABC, 0xFFFF, 4, 8) == 0xFBCF and one("bfi.b32", 5, 7, 2, 62) == 23
-    assert one("bfi.b64", 5, 2**63 + 7, 2, 62) == 23 and one("bfi.b32", 5, 7, 40, 4) == 7 == one("bfi.b32", 5, 7, 0, 0)
-    for unknown in ("cvt.rz.f32.tf32", "add.ftz.f64", "add.sat.u32", "setp.lt.f16x2", "mul.sat.f64"):
-        operands = ("%r",) * (2 if "cvt" in unknown else 3)
-        with pytest.raises(PTXError, match=f"line 1 .*{re.escape(unknown)}"):
-            arithmetic.operation(Instruction(1, unknown, tuple(unknown.split(".")), operands))
+def test_relu_makes_a_zero_of_minus_zero():
+    got = results("fma.rn.relu.f16", *np.float16([[-0.0, -1, 2, np.nan], [1, 1, 1, 1], [-0.0, 0, 0, 0]]))
+    assert got.view(np.uint16).tolist() == [0, 0, 0x4000, 0x7FFF]
 
 
-NAN = float("nan")
+def test_what_is_no_number_has_one_pattern_of_bits():
+    for name in ("div.rn.f32", "sqrt.approx.f32", "fma.rn.f32", "mul.rz.f32", "max.f32", "neg.f32", "cvt.f32.f16"):
+        many = {"div": 2, "mul": 2, "max": 2, "fma": 3}.get(name[:3], 1)
+        got = results(name, *[np.full(3, np.nan, np.float16 if "f16" in name else np.float32)] * many)
+        assert (got.view(np.uint32) == 0x7FFFFFFF).all(), name
+    values = np.float32([np.nan, np.inf, 70000, 65520, 65519])
+    assert results("cvt.rn.f16.f32", values).view(np.uint16).tolist() == [0x7FFF, 0x7C00, 0x7C00, 0x7C00, 0x7BFF]
+    assert results("cvt.rn.bf16.f32", values[:2]).tolist() == [0x7FFF, 0x7F80]
 
 
-COMPARISONS = """
-eq 0100  ne 1010  lt 1000  le 1100  gt 0010  ge 0110
-equ 0101  neu 1011  ltu 1001  leu 1101  gtu 0011  geu 0111  num 1110  nan 0001
-"""  # for 1 and 2, 2 and 2, 3 and 2, and for a number and one that is none
+def test_any_function_of_three_bits():
+    """`lop3`: the table is what the function gives for 0xF0, 0xCC and 0xAA."""
+    table = np.arange(256, dtype=np.uint32)
+    given = (np.full(256, word, np.uint32) for word in (0xF0, 0xCC, 0xAA))
+    assert np.array_equal(results("lop3.b32", *given, table) & 0xFF, table)
 
 
-@pytest.mark.parametrize("name, holds", zip(COMPARISONS.split()[::2], COMPARISONS.split()[1::2], strict=True))
-def test_comparisons(name, holds):
-    less, same, more, no_number = map(int, holds)
-    for kind in ("f32", "f64"):
-        found = [one(f"setp.{name}.{kind}", a, b) for a, b in ((1, 2), (2, 2), (3, 2), (1, NAN), (NAN, 1))]
-        assert found == [less, same, more, no_number, no_number]
-    if len(name) == 2:
-        assert [one(f"setp.{name}.s32", a, 2) for a in (-1, 2, 3)] == [less, same, more]
-        unsigned = {"lt": "lo", "le": "ls", "gt": "hi", "ge": "hs"}.get(name, name)
-        assert [one(f"setp.{unsigned}.u32", a, 2) for a in (1, 2, 2**32 - 1)] == [less, same, more]
+# ------------------------------------------------------------------------------- numbers of fewer bits
+
+
+def every(kind):
+    """All finite numbers of that type as float64, rising, 0 once; each is a neighbour of the next."""
+    if kind == "f16":
+        values = ALL.view(np.float16).astype(np.float64)
+    else:
+        bits = np.arange(1 << 19 if kind == "tf32" else 1 << 16, dtype=np.uint32)
+        values = (bits << np.uint32(13 if kind == "tf32" else 16)).view(np.float32).astype(np.float64)
+    return np.unique(values[np.isfinite(values)])
+
+
+def by_table(values, kind, way):
+    """Each of the values, within the table's range, rounded: found among all numbers of that type."""
+    numbers = every(kind)
+    above = np.searchsorted(numbers, values)  # the first that is not smaller
+    high = numbers[above]
+    low = np.where(high == values, high, numbers[above - 1])
+    if way in ("rm", "rp", "rz"):
+        return np.where({"rm": True, "rp": False, "rz": values > 0}[way], low, high)
+    to_low, to_high = values - low, high - values
+    even = low / np.where(high == low, 1, high - low) % 2 == 0  # of the two, one is an even number of such steps
+    low_wins = np.abs(low) > np.abs(high) if way == "rna" else even
+    return np.where((to_low < to_high) | ((to_low == to_high) & low_wins), low, high)
+
+
+WAYS = [(kind, way) for kind in ("f16", "bf16") for way in ("rn", "rz", "rm", "rp")]
+
+
+@pytest.mark.parametrize("kind, way", [*WAYS, *(("tf32", way) for way in ("rna", "rn", "rz"))])
+def test_float32_to_fewer_bits(kind, way):
+    """Numbers of that type, the middles between neighbours, and what lies close to either."""
+    numbers = every(kind)[1:-1]
+    numbers = numbers[np.abs(numbers) < np.finfo(np.float32).max / 4]
+    at = np.random.default_rng(5).choice(numbers.size - 1, 5_000, replace=False)
+    exact, middles = (some.astype(np.float32) for some in (numbers[at], (numbers[at] + numbers[at + 1]) / 2))
+    near = [np.nextafter(some, np.float32(to)) for some in (middles, exact) for to in (-np.inf, np.inf)]
+    values = np.concatenate([middles, exact, *near])
+    got = results(f"cvt.{way}.{kind}.f32", values)
+    got = formats.exact(got, kind) if kind == "bf16" else got.view(np.float16 if kind == "f16" else np.float32)
+    assert np.array_equal(got.astype(np.float64), by_table(values.astype(np.float64), kind, way))
+
+
+@pytest.mark.parametrize("kind, dtype", [("e4m3x2", ml_dtypes.float8_e4m3fn), ("e5m2x2", ml_dtypes.float8_e5m2)])
+def test_numbers_of_8_bits_as_ml_dtypes_has_them(kind, dtype):
+    halves = ALL.view(np.float16)  # all of them: each border between two, and both sides of it
+    values = halves[np.isfinite(halves)].astype(np.float32)
+    made = results(f"cvt.rn.satfinite.{kind}.f32", values, np.zeros_like(values)).view(np.uint8)
+    most = float(ml_dtypes.finfo(dtype).max)
+    expected = np.clip(values, -most, most).astype(dtype).view(np.uint8)
+    assert np.array_equal(made[1::2], expected) and not made[::2].any()  # the first operand is the upper one
+    back = results(f"cvt.rn.f16x2.{kind}", ALL).view(np.float16).reshape(-1, 2)[:, 0].astype(np.float32)
+    codes = np.arange(256, dtype=np.uint8).view(dtype).astype(np.float32)
+    assert np.array_equal(np.tile(codes, 256), back, equal_nan=True)
+
+
+@pytest.mark.parametrize("name, exactly", [("tanh.approx", np.tanh), ("ex2.approx", np.exp2)])
+@pytest.mark.parametrize("kind, dtype", [("f16", np.float16), ("bf16", ml_dtypes.bfloat16)])
+def test_functions_of_all_numbers_of_16_bits(name, exactly, kind, dtype):
+    values = ALL.view(dtype).astype(np.float64)
+    got = formats.exact(results(f"{name}.{kind}", ALL.view(dtype) if kind == "f16" else ALL), kind)
+    exact = exactly(values).astype(np.float32).astype(np.float64)
+    near = exact.astype(dtype)
+    cut = np.where(np.abs(near.astype(np.float64)) > np.abs(exact), np.nextafter(near, dtype(0)), near)
+    assert np.array_equal(got, np.where((kind == "f16") & (exact >= 65536), np.inf, cut.astype(float)), equal_nan=True)
+
+
+# ------------------------------------------------------------------------------- what is not known
 
 
 @pytest.mark.parametrize(
-    "how, expected",
-    [("rni", (2, 4, -2, -3)), ("rzi", (2, 3, -2, -2)), ("rmi", (2, 3, -3, -3)), ("rpi", (3, 4, -2, -2))],
-)
-def test_ways_to_round_to_whole_numbers(how, expected):
-    values = 2.5, 3.5, -2.5, -2.75
-    for to, of in (("s32", "f32"), ("s64", "f64"), ("f32", "f32"), ("f64", "f64")):
-        assert tuple(one(f"cvt.{how}.{to}.{of}", value) for value in values) == expected
-    for to, of in (("f32", "f64"), ("f32", "s32")):
-        with pytest.raises(PTXError, match=how):
-            one(f"cvt.{how}.{to}.{of}", 1)
-
-
-def test_what_lies_out_of_a_types_range_becomes_its_nearest():
-    limits = {"s16": (-(2**15), 2**15 - 1), "u32": (0, 2**32 - 1), "s64": (-(2**63), 2**63 - 1), "u64": (0, 2**64 - 1)}
-    for kind, (least, most) in limits.items():
-        for value, expected in ((1e30, most), (-1e30, least), (float("inf"), most), (12.0, 12)):
-            assert one(f"cvt.rzi.{kind}.f64", value) == expected, (kind, value)
-        assert one(f"cvt.rzi.{kind}.f64", float(most + 1)) == most and one(f"cvt.rzi.{kind}.f64", float(least)) == least
-    nothing = {"s32.f32": 0, "u16.f32": 0, "s8.f32": 0, "s64.f32": -(2**63), "u64.f32": 2**63, "s32.f64": -(2**31)}
-    for kinds, expected in (nothing | {"u32.f64": 2**31, "s16.f64": -(2**15)}).items():  # manual, "cvt": NaN
-        assert one(f"cvt.rzi.{kinds}", NAN) == expected, kinds
-    assert one("cvt.rzi.s16.f64", 32767.0) == 32767 and one("cvt.rzi.s32.f64", 2147483646.0) == 2**31 - 2
-
-
-RESULTS = {
-    ("add.f32", 1.5, 2): 3.5,
-    ("sub.f32", 1.5, 2): -0.5,
-    ("mul.rn.f64", 1.5, 3): 4.5,
-    ("div.rn.f32", 1, 4): 0.25,
-    ("rcp.rn.f32", 4): 0.25,
-    ("sqrt.rn.f64", 9): 3,
-    ("abs.f32", -2): 2,
-    ("neg.f32", 2): -2,
-    ("mad.rn.f32", 2, 3, 4): 10,
-    ("abs.s32", -2): 2,
-    ("and.b32", 12, 10): 8,
-    ("or.b32", 12, 10): 14,
-    ("xor.b64", 12, 10): 6,
-    ("not.b32", 1): 2**32 - 2,
-    ("and.pred", True, False): False,
-    ("or.pred", True, False): True,
-    ("xor.pred", True, True): False,
-    ("not.pred", True): False,
-    ("mad.hi.s32", -(2**31), 4, 1): -1,
-    ("mad.wide.s32", -(2**31), 4, 1): -(2**33) + 1,
-    ("mad.lo.u64", 2**63, 2, 5): 5,
-    ("setp.lt.or.s32", 3, 2, True): True,
-    ("setp.lt.xor.s32", 1, 2, True): False,
-    ("setp.lt.and.f32", 1, 2, False): False,
-}
-
-
-def test_results():
-    assert {key: one(*key) for key in RESULTS} == RESULTS
-
-
-def test_too_few_or_too_many_operands_are_refused():
-    for name, many in (("add.u32", 1), ("add.u32", 3), ("neg.s32", 2), ("selp.b32", 2), ("cvt.u32.u64", 2)):
-        with pytest.raises(PTXError, match=f"line 1 .*{name}"):
-            arithmetic.operation(Instruction(1, name, tuple(name.split(".")), ("%r",) * (many + 1)))
+    "name, operands",
+    [
+        ("cvt.rz.f32.tf32", 1), ("cvt.rni.f32.f64", 1), ("add.ftz.f64", 2), ("add.sat.u32", 2), ("setp.lt.f16x2", 2),
+        ("mul.sat.f64", 2), ("fma.rx.f32", 3), ("add.u32", 1), ("add.u32", 3), ("selp.b32", 2), ("cvt.u32.u64", 2),
+    ],
+)  # fmt: skip
+def test_what_is_not_known_or_has_too_few_operands_or_too_many_is_refused(name, operands):
+    with pytest.raises(PTXError, match=f"line 1 .*{re.escape(name)}"):
+        results(name, *[0] * operands)

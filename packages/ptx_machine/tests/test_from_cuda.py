@@ -140,7 +140,7 @@ def test_a_failed_assertion_is_an_error():
 
 POINTERS_INSIDE = """
     struct Range { int from, to; };
-    struct Table { float* data; short step; const float* factors; Range range; double add; };
+    struct Table { float* data; const float* factors; Range range; double add; short step; };
     __global__ void each(Table t, float* out) {
         int i = t.range.from + threadIdx.x;
         if (i < t.range.to) { t.data[i] = t.data[i] * t.factors[0] + (float)t.add; out[i] = t.step; }
@@ -149,7 +149,7 @@ POINTERS_INSIDE = """
 
 def table(data, factors, to=5):
     bounds = {"from": np.int32(1), "to": np.int32(to)}
-    return {"data": data, "step": np.int16(7), "factors": factors, "range": bounds, "add": np.float64(0.5)}
+    return {"data": data, "factors": factors, "range": bounds, "add": np.float64(0.5), "step": np.int16(7)}
 
 
 def test_pointers_inside_a_structure():

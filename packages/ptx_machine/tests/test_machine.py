@@ -211,6 +211,9 @@ def test_stores_to_global_memory_are_watched():
     run, out, _ = by_hand(load + first)  # all threads store to one element
     assert "writes out[0], which thread" in run.findings[0].message and kinds(run) == {"race"}
     assert run.stores[1].tolist() == [32] + [0] * 31
+    pairs = "setp.gt.u32 %p1, %r1, 5;\nand.b32 %r2, %r1, 1;\nsetp.eq.and.u32 %p1, %r2, 0, %p1;\n"
+    run, *_ = by_hand(load + store + pairs + "@%p1 st.global.v2.f32 [%rd2], {%f1, %f1};\n")
+    assert run.findings[0].message.startswith("thread (6, 0) of block (0, 0) writes out[7], which thread (7, 0)"), run
     run, out, _ = by_hand("mov.f32 %f1, 0f3F800000;\n" + first)  # all store the same
     assert run and out[0] == 1
     run, _, _ = by_hand("mov.f32 %f1, 0f3F800000;\n" + first + "ld.global.f32 %f2, [%rd2];")  # but somebody has read it

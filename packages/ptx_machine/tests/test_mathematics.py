@@ -45,6 +45,7 @@ def test_others():
     assert of("lgamma", 100.0) == math.lgamma(100) and of("hypot", 3.0, 4.0) == 5 and of("powi", 2.0, -3) == 0.125
     assert of("frexp", 10.0) == [0.625, 4] and of("modf", -2.5) == [-0.5, -2.0] and of("ldexp", 0.5, 4) == 8
     assert of("sincos", 1.0) == [math.sin(1), math.cos(1)] and of("sinpi", 1.0) == 0 and of("cospi", 0.5) == 0
+    assert math.isclose(of("sinpi", 1 / 6), 0.5) and math.isclose(of("cospi", 2 / 3), -0.5)
     for x, y in ((7.3, 2.0), (-7.3, 2.0), (7.3, -2.0), (5.0, 2.0), (3.0, 2.0)):
         rest, many = of("remquo", x, y)
         assert rest == math.remainder(x, y) and many == int(

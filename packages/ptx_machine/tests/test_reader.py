@@ -84,6 +84,8 @@ def test_calls_that_cannot_be_put_in_place_are_refused():
     line = next(n for n, text in enumerate(lines, 1) if "call.uni (retval0)" in text)
     with pytest.raises(PTXError, match=f"line {line} of the PTX calls missing, whose code is not in it"):
         read_ptx(FUNCTIONS.replace("(retval0), larger", "(retval0), missing"))
+    with pytest.raises(PTXError, match="calls twice with 2 arguments; it takes 1"):
+        read_ptx(FUNCTIONS.replace("(out), twice, (in)", "(out), twice, (in, in)"))
     without_end = FUNCTIONS.replace("(out), twice, (in)", "(out), larger, (in, in)").replace("@%p1 bra", "bra")
     a, b = np.ones((2, 4), np.float32)
     with pytest.raises(PTXError, match=r"line .* of the PTX calls itself more than 64 times"):
@@ -195,13 +197,10 @@ def test_what_moves_between_registers_and_memory(what):
     "body, words",
     [
         ("abs.rz.f32 %f1, %f1;", "line 8 .*abs.rz"),
-        ("abs.rz.f64 %fd1, %fd1;", "line 8 .*abs.rz"),
-        ("fma.rx.f32 %f1, %f1, %f1, %f1;", "line 8 .*instruction that is not known here: fma.rx.f32"),
         ("shfl.sync.idx.b64 %rd1, %rd2, 0, 31, -1;", "line 8 .*shfl"),
         ("bar.arrive 1;", "line 8 .*bar.arrive 1"),
         ("bra nowhere;", "line 8 .*bra nowhere"),
         ("ld.global.v4.f64 {%fd1, %fd1, %fd1, %fd1}, [%rd1];", "line 8 .*v4.f64"),
-        ("ld.global.v2.f32 %f1, [%rd1];", "line 8 .*v2.f32"),
         ("ld.global.xx.f32 %f1, [%rd1];", "line 8 .*xx.f32"),
         ("st.const.f32 [%rd1], %f1;", "line 8 .*st.const"),
         ("ld.global.f16 %rs1, [%rd1];", "line 8 .*f16"),
@@ -209,15 +208,12 @@ def test_what_moves_between_registers_and_memory(what):
         ("ld.global.f32 %f1, [%rs1];", "line 8 .*%rs1"),
         ("ld.global.f32 %f1, [%rd1+%rd2];", "line 8 "),
         ("atom.global.mul.u32 %r1, [%rd1], %r2;", "line 8 .*mul"),
-        ("red.global.xor.f16x2 [%rd1], %r2;", "line 8 .*red"),
-        ("add.u32 %r1, %r2;", "line 8 .*add.u32"),
         ("add.u32 %r1, %r2, %rd1;", "line 8 .*add.u32"),
         ("add.u32 %r1, %r2, elsewhere;", "line 8 .*elsewhere"),
         ("add.u32 %r1, %r1, 0d4000000000000000;", "line 8 .*0d4"),
         ("mov.b32 %r1, {%rs1, %rs1, %rs1};", "line 8 .*mov.b32"),
         ("mov.b128 %r1, %r2;", "line 8 .*b128"),
         (".shared .align 4 .b8 open[]; mov.u32 %r1, open;", "line 8 .*open has no size"),
-        (".shared .align 4 .b8 open[2][]; mov.u32 %r1, open;", "line 8 .*open has no size"),
         ("%r1 = 4;", "line 8 of the PTX is not known here: %r1 = 4"),
         ("add.u32 %r1,\n\n%r2", "line 8 of the PTX does not end|line 8 "),
     ],

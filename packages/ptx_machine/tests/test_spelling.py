@@ -88,6 +88,40 @@ FORMS = {  # what four threads do, and what they store
         "selp.b32 %r2,1,0,%p1; @%p2 add.u32 %r2,%r2,2; isspacep.local %p3,%rd1; @%p3 mov.u32 %r2,9;",
         [3] * 4,
     ),
+    "atomics of two halves and of one": (
+        ".shared .b32 s[1]; @!%p0 st.shared.u32 [s],0; bar.sync 0; mov.u32 %r3,0x3C003C00; mov.u16 %h1,0x4000; "
+        "red.shared.add.noftz.f16x2 [s],%r3; atom.shared.add.noftz.f16 %h2,[s+2],%h1; bar.sync 0; ld.shared.u32 %r2,[s];",
+        [0x4A004400] * 4,  # 12 and 4
+    ),
+    "atomics of two bfloat16": (
+        ".shared .b32 s[1]; @!%p0 st.shared.u32 [s],0; bar.sync 0; mov.u32 %r3,0x3F804000; "
+        "red.shared.add.noftz.bf16x2 [s],%r3; bar.sync 0; ld.shared.u32 %r2,[s];",
+        [0x40804100] * 4,  # 4 and 8
+    ),
+    "an atomic of two floats": (
+        "ld.param.u64 %rd3,[o]; mov.f32 %f1,1.0; mov.f32 %f2,2.0; red.global.add.v2.f32 [%rd3],{%f1,%f2}; bar.sync 0; "
+        "ld.global.u32 %r2,[%rd3+4]; bar.sync 0;",
+        [0x41000000] * 4,
+    ),
+    "a barrier in memory": (  # in its third phase it waits for none of the first, whose parity is the same
+        ".shared .b64 s[1]; setp.eq.u32 %p1,%r1,0; @%p1 mbarrier.init.shared::cta.b64 [s],4; bar.sync 0; "
+        "st.global.u32 [%rd1],%r1; mbarrier.arrive.shared::cta.b64 %rd3,[s];\\nW: mbarrier.try_wait.parity.shared::cta.b64 %p1,[s],0; "
+        "@!%p1 bra W; ld.param.u64 %rd4,[o]; ld.global.u32 %r2,[%rd4+8]; mbarrier.arrive.shared::cta.b64 _,[s];\\n"
+        "V: mbarrier.try_wait.parity.shared::cta.b64 %p1,[s],1; @!%p1 bra V; "
+        "mbarrier.test_wait.shared::cta.b64 %p2,[s],%rd3; @%p2 add.u32 %r2,%r2,100;",
+        [2] * 4,
+    ),
+    "a barrier in memory that half of them leave": (
+        ".shared .b64 s[1]; setp.eq.u32 %p1,%r1,0; @%p1 mbarrier.init.shared.b64 [s],4; bar.sync 0; setp.lt.u32 %p2,%r1,2; "
+        "mov.u32 %r2,5; @!%p2 mbarrier.arrive_drop.shared.b64 _,[s]; @!%p2 bra END; mbarrier.arrive.shared.b64 _,[s]; "
+        "mbarrier.arrive.shared.b64 _,[s];\\nW: mbarrier.try_wait.parity.shared.b64 %p1,[s],1; @!%p1 bra W; mov.u32 %r2,6;\\nEND:",
+        [6, 6, 5, 5],
+    ),
+    "ldu": ("st.global.u32 [%rd1],7; ldu.global.u32 %r2,[%rd1];", [7] * 4),
+    "a carry that goes into a scope": (
+        "mov.u32 %r3,-1; mov.u32 %r2,5;\\n{\\nmad.lo.cc.u32 %r4,%r3,%r3,%r2;\\nmadc.hi.u32 %r2,%r3,%r3,0;\\n}",
+        [0xFFFFFFFE] * 4,  # 0xFFFFFFFF * 0xFFFFFFFF + 5 is 0xFFFFFFFE 00000006
+    ),
 }
 BEFORE = {  # what stands before the kernel, what its threads do, and what they store
     "floats of .const": (
@@ -95,7 +129,7 @@ BEFORE = {  # what stands before the kernel, what its threads do, and what they 
         "ld.const.f32 %f1,[c+4]; mov.b32 %r2,%f1;",
         [0x40000000] * 4,
     ),
-    "no size": (".global .align 4 .u32 g[] = {5, 6};", "mov.u64 %rd3,g; ld.global.u32 %r2,[%rd3+4];", [6] * 4),
+    "no size": (".global .align 4 .u32 g[] = {5, 6};", "mov.u64 %rd3,g-4; ld.global.u32 %r2,[%rd3+8];", [6] * 4),
     "rows": (
         ".global .u32 g[2][3] = {{1}, {2, 3}};",
         "ld.global.u32 %r2,[g+16]; ld.global.u32 %r3,[g+20]; "
@@ -155,6 +189,18 @@ BEFORE = {  # what stands before the kernel, what its threads do, and what they 
         "add.u32 %r1,%r4,%r3; SMALL: st.param.b32 [back],%r1; ret; }",
         "add.u32 %r3,%r1,9; { .param .b32 a; .param .b32 b; st.param.b32 [a],%r3; call (b), fib, (a); ld.param.b32 %r2,[b]; }",
         [34, 55, 89, 144],
+    ),
+    "a signed byte that is passed": (
+        ".func (.param .b32 back) wide (.param .b8 given) { .reg .b16 %h; .reg .b32 %r; ld.param.s8 %h,[given]; "
+        "cvt.s32.s16 %r,%h; st.param.b32 [back],%r; ret; }",
+        "sub.u32 %r3,%r1,2; cvt.u16.u32 %h1,%r3; { .param .b8 p; .param .b32 q; st.param.b8 [p],%h1; "
+        "call (q), wide, (p); ld.param.b32 %r2,[q]; }",
+        [2**32 - 2, 2**32 - 1, 0, 1],
+    ),
+    "exit in a function ends the thread": (
+        ".func leaves (.param .b32 a) { .reg .pred %p1; .reg .b32 %r1; ld.param.b32 %r1,[a]; setp.gt.u32 %p1,%r1,1; @%p1 exit; ret; }",
+        "{ .param .b32 q; st.param.b32 [q],%r1; call leaves, (q); } mov.u32 %r2,9;",
+        [9, 9, 0, 0],
     ),
     "functions by their addresses": (
         ".func (.param .b32 b) one (.param .b32 a) { .reg .b32 %r; ld.param.b32 %r,[a]; add.u32 %r,%r,1; st.param.b32 [b],%r; ret; }\n"

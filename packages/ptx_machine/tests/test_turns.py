@@ -25,7 +25,7 @@ COUNTING = LOCKED.replace("@%p2 bra L;", "add.u32 %r8, %r8, 1; @%p2 bra L;")
 FLAG = """
 setp.eq.u32 %p1, %r2, 0; @%p1 bra W;
 L: ld.acquire.gpu.global.u32 %r3, [%rd1]; setp.eq.u32 %p2, %r3, 0; @%p2 bra L;
-ld.global.u32 %r4, [%rd1+4]; st.global.u32 [%rd1+8], %r4; ret;
+ld.global.u32 %r4, [%rd1+4]; ld.global.u32 %r5, [%rd1]; st.global.u32 [%rd1+8], %r4; ret;
 W: mov.u32 %r3, 7; st.global.u32 [%rd1+4], %r3; st.release.gpu.global.u32 [%rd1], %r3;"""
 # Each block waits for the one before it, takes its sum, and gives on its own: the end of a decoupled look-back.
 LOOK_BACK = """

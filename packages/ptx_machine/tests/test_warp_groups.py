@@ -83,9 +83,9 @@ def descriptor(start, lead, stride, swizzle):
     return start >> 4 | lead >> 4 << 16 | stride >> 4 << 32 | swizzle << 62
 
 
-def ran(kind, columns, swizzle, along, in_registers=False, threads=128, change=lambda text: text, signs="1, 1"):
+def ran(kind, columns, swizzle, along, in_registers=False, more=0, change=lambda text: text, signs="1, 1"):
     """(run, C, A @ B.T) of a product of A (64, depth) by B (columns, depth), `along` (A's, B's) the depth or not."""
-    rng, dtype = np.random.default_rng(columns), TYPES[kind]
+    rng, dtype, threads = np.random.default_rng(columns), TYPES[kind], 128 + more
     size = np.dtype(dtype).itemsize
     depth = max(2, 1 << BITS[swizzle]) * 16 // size
     a, b = (rng.integers(-4, 5, (rows, depth)).astype(dtype) for rows in (64, columns))
@@ -119,7 +119,7 @@ def ran(kind, columns, swizzle, along, in_registers=False, threads=128, change=l
                             BYTES=2 * columns, STORES=stores).items():  # fmt: skip
         text = text.replace(word, str(value))
     args = [image, np.uint64(asked).ravel(), np.full((threads, columns // 2), np.nan, np.float32)]
-    run = ptx_machine.run(change(text), (1,), (threads,), args, shared=image.size)
+    run = ptx_machine.run(change(text), (2 if more else 1,), (threads,), args, shared=image.size)
     parts = run.arrays[2][:128].reshape(4, 8, 4, columns // 8, 2, 2)  # warp, row, pair, eight columns, half, of a pair
     return run, parts.transpose(0, 4, 1, 3, 2, 5).reshape(64, columns), a.astype(float) @ b.astype(float).T
 
@@ -142,6 +142,13 @@ def test_a_may_be_held_in_registers(kind, columns):
     run, got, exact = ran(kind, columns, 1, (True, True), in_registers=True)
     assert run, run
     assert np.array_equal(got, exact)
+
+
+def test_two_blocks_may_have_a_warp_beside_the_group():
+    leaves = "setp.ne.u32 %p0, 0, 0;\nmov.u32 %n, %tid.x;\nsetp.ge.u32 %p1, %n, 128;\n@%p1 ret;"
+    change = lambda text: text.replace("setp.ne.u32 %p0, 0, 0;", leaves)  # noqa: E731
+    run, got, exact = ran("f16", 64, 1, (True, True), more=32, change=change)
+    assert run and np.array_equal(got, exact), run
 
 
 def test_signs_of_both_and_sums_that_are_begun_anew():
@@ -169,6 +176,10 @@ FAULTS = {
         lambda text: text.replace("setp.ne.u32 %p0, 0, 0;", "setp.ne.u32 %p0, 0, 0;\nmov.u32 %n, %warpid;\n"
                                   "setp.eq.u32 %p1, %n, 3;\n@%p1 ret;"),
         "divergent barrier", "do not come"),
+    "a thread stores where it has read": (
+        lambda text: text.replace("wgmma.wait", "mov.u32 %i, %tid.x;\nsetp.lt.u32 %p1, %i, 8;\n"
+                                  "mad.lo.u32 %n, %i, 144, %s;\n@%p1 st.shared.b32 [%n], %i;\nwgmma.wait"),
+        "race", "wrote"),
     "shared memory that nobody wrote": (lambda text: text.replace("st.shared.v4", "@%p1 st.shared.v4"),
                                         "uninitialised", "no thread has written"),
 }  # fmt: skip

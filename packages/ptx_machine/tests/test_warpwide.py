@@ -1,8 +1,5 @@
 """What a warp's threads do together, against NVIDIA's PTX ISA, whose formulas are written out here."""
 
-import math
-from fractions import Fraction
-
 import ml_dtypes
 import numpy as np
 import pytest
@@ -195,6 +192,10 @@ def test_a_barrier_of_a_warp_orders_its_threads_and_no_others():
         run, got = together(body.format(barrier=barrier, second=second), words, 1, shared)
         assert bool(run) == right and {one.kind for one in run.findings} <= {"race"}
     assert np.array_equal(got[:, 0], np.arange(64) ^ 1)
+    volatile = body.replace("d.shared", "d.volatile.shared").replace("t.shared", "t.volatile.shared")
+    run, _ = together(volatile.format(barrier=nothing, second=of_warp), words, 1, shared)
+    assert {one.kind for one in run.findings} == {"race"}  # that a warp goes in step is no promise
+    assert together(volatile.format(barrier=of_warp, second=of_warp), words, 1, shared)[0]
     far = body.replace("%r2, 4", "%r2, 128")  # the other warp's
     run, _ = together(far.format(barrier=of_warp, second=of_warp), words, 1, shared)
     assert {one.kind for one in run.findings} >= {"race"}
@@ -296,38 +297,26 @@ def test_matrix_products(kind, depth, sums):
     assert np.array_equal(got, a @ b + c)  # exact in every type
 
 
-def cut(row, column, c):
-    """c and the products of two rows of numbers, each cut 25 places below the largest power of two, added, and cut."""
-    exponent = lambda value: math.frexp(value)[1] - 1  # noqa: E731
-    pairs = [(x, y) for x, y in zip(row.tolist(), column.tolist(), strict=True) if x and y]
-    place = max([exponent(x) + exponent(y) for x, y in pairs] + [exponent(c)] * (c != 0)) - 25
-    total = sum(math.trunc(Fraction(term) / Fraction(2) ** place) for term in [*(x * y for x, y in pairs), c])
-    lost = max(0, abs(total).bit_length() - 24)
-    return math.copysign(abs(total) >> lost << lost, total) * 2.0**place
-
-
-def test_a_matrix_product_is_cut_and_so_is_tf32():
-    rng = np.random.default_rng(5)
-    a, b, c = (rng.standard_normal(size).astype(np.float16).astype(np.float64) for size in ((16, 16), (16, 8), (16, 8)))
-    a[:3], a[3, :8], c[0] = 0, 0, 0
-    assert product("f16", 16, "f32", a, b, c).tolist() == [
-        [cut(row, column, number) if row.any() else number for column, number in zip(b.T, numbers, strict=True)]
-        for row, numbers in zip(a, c.tolist(), strict=True)
-    ]
-    a, b = (rng.standard_normal(size).astype(np.float32) for size in ((16, 8), (8, 8)))
-    short = [(side.view(np.uint32) & 0xFFFFE000).view(np.float32).astype(np.float64) for side in (a, b)]
-    assert product("tf32", 8, "f32", a, b, c).tolist() == [
-        [cut(row, column, number) for column, number in zip(short[1].T, numbers, strict=True)]
-        for row, numbers in zip(short[0], c.tolist(), strict=True)
-    ]
-
-
 def test_what_is_no_number_in_a_matrix_product_stays_so():
     a, b, c = np.ones((16, 16)), np.ones((16, 8)), np.zeros((16, 8))
     a[0, 0], a[1, 1], b[1, 1] = np.inf, np.nan, -np.inf
     got = product("f16", 16, "f32", a, b, c)
     assert got[0, 0] == np.inf and np.isnan(got[0, 1]) and got[2, 1] == -np.inf and got[2, 0] == 16
     assert (got[1].view(np.uint32) == 0x7FFFFFFF).all()
+
+
+@pytest.mark.parametrize("rows, depth", [(8, 4), (16, 8)])
+def test_matrices_of_float64(rows, depth):
+    """The manual's pictures: groupID is lane // 4, threadID_in_group lane % 4."""
+    rng, lane, high = np.random.default_rng(3), np.arange(32), rows // 8
+    a, b, c = rng.standard_normal((rows, depth)), rng.standard_normal((depth, 8)), rng.standard_normal((rows, 8))
+    taken = [a[lane // 4 + 8 * (r % high), lane % 4 + 4 * (r // high)] for r in range(rows * depth // 32)]
+    taken += [b[lane % 4 + 4 * r, lane // 4] for r in range(depth // 4)]
+    taken += [c[lane // 4 + 8 * (r // 2), 2 * (lane % 4) + r % 2] for r in range(2 * high)]
+    got = ptx_machine.warpwide.multiply_doubles(rows, depth)(np.ones((1, 32), bool), *(one[None] for one in taken))
+    for r, one in enumerate(got):
+        exact = (a @ b + c)[lane // 4 + 8 * (r // 2), 2 * (lane % 4) + r % 2]
+        assert np.allclose(one[0], exact, rtol=1e-14, atol=1e-14)
 
 
 @pytest.mark.parametrize("many", [1, 2, 4])
@@ -417,14 +406,10 @@ def test_a_warp_that_is_not_whole_multiplies_no_matrices():
     [
         "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%r0}, {%r1}, {%r2}, {%r3}",
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%r0, %r1}, {%r2, %r3}, {%r4}, {%r5, %r6}",
-        "mma.sync.aligned.m16n8k16.row.row.f32.f16.f16.f32 {%r0, %r1, %r2, %r3}, {%r0, %r1, %r2, %r3}, {%r4, %r5}, "
-        "{%r0, %r1, %r2, %r3}",
-        "mma.sync.aligned.m16n8k8.row.col.f32.f64.f64.f32 {%r0}, {%r1}, {%r2}, {%r3}",
         "ldmatrix.sync.aligned.m8n16.x1.shared.b16 {%r0}, [%r1]",
         "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r0}, [%r1]",
         "stmatrix.sync.aligned.m16n8.x1.shared.b8 [%r1], {%r0}",
         "shfl.sync.left.b32 %r0, %r1, 1, 31, -1",
-        "shfl.down.b32 %r0, %r1, 1, 31",
         "redux.sync.mul.u32 %r0, %r1, -1",
         "vote.sync.most.pred %p1, %p2, -1",
         "match.some.sync.b32 %r0, %r1, -1",

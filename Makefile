@@ -29,6 +29,8 @@ lint: $(VENV)/test.stamp  ## the code's form, what it may import, and the types 
 	$(VENV)/bin/python -m ruff format --check .
 	$(VENV)/bin/lint-imports
 	$(VENV)/bin/python -m mypy helpers/__init__.py helpers/*/__init__.py
+	$(VENV)/bin/python tools/notebooks.py --check
+	$(VENV)/bin/python tools/sizes.py
 
 quick: $(VENV)/test.stamp  ## what most changes break first, within half a minute
 	$(VENV)/bin/python -m pytest -q $(QUICK)

@@ -21,30 +21,6 @@ def test_what_numba_has_no_more_is_said_with_its_version():
         stand_in.replace(held, gone=1)
 
 
-WITHOUT = """
-import cuda_without_gpu
-from cuda_without_gpu import stand_in
-replace = stand_in.replace
-
-def without(owner, **values):
-    if "launch" in values and owner.__name__ == "_Kernel":
-        del owner.launch
-    replace(owner, **values)
-
-stand_in.replace = without
-cuda_without_gpu.enable()
-try:
-    from numba import cuda
-except RuntimeError as error:
-    print(error)
-"""
-
-
-def test_a_numba_without_a_hook_ends_the_import_in_words():
-    done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, timeout=300)
-    assert "_Kernel.launch, which is replaced" in done.stdout, done.stderr
-
-
 OLDER = """
 import cuda_without_gpu
 cuda_without_gpu.enable()

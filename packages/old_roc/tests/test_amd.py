@@ -17,19 +17,16 @@ def compiled(kernel, *given):
     return compile_for_amd(kernel.inspect_llvm(MATRICES), *given)
 
 
-def test_a_wait_for_the_group_waits_for_its_memory_first():
-    lines = [line.split(";")[0].strip() for line in compiled(hsa.blocked()).assembly.splitlines()]
-    code = [line for line in lines if line and not line.startswith(".")]
-    before = [code[at - 1] for at, line in enumerate(code) if line == "s_barrier"]
-    assert "s_waitcnt lgkmcnt(0)" in before, "without the fences a wave may leave before its stores are done"
-
-
 def test_kernels_of_the_old_roc_page_compile_and_sum_in_float64():
     naive, blocked = compiled(hsa.naive()), compiled(hsa.blocked())
     for report in (naive, blocked):  # tmp = 0 and a float32 are a float64 in Numba
         assert report.mix["multiplication"] == report.mix["addition"] >= 1 and report.fma_share == 0
         assert "v_add_f64" in report.assembly
     assert (naive.lds_bytes, blocked.lds_bytes, blocked.mix["barrier"]) == (0, 2048, 2)
+    lines = [line.split(";")[0].strip() for line in blocked.assembly.splitlines()]
+    code = [line for line in lines if line and not line.startswith(".")]
+    before = [code[at - 1] for at, line in enumerate(code) if line == "s_barrier"]
+    assert "s_waitcnt lgkmcnt(0)" in before, "without the fences a wave may leave before its stores are done"
 
 
 def test_a_learners_own_kernel_is_compiled_for_its_block():
@@ -59,10 +56,8 @@ def test_a_variable_that_is_indexed_as_it_runs_lies_in_private_memory():
 
 
 @pytest.mark.parametrize("threads, vectors, scalars, lds, waves", [
-    (256, 54, 26, 2048, 32),
     (256, 94, 50, 6144, 20),  # 512 registers hold 5 waves with 96 each
     (256, 116, 48, 16640, 12),  # 65536 bytes hold 3 groups of 4 waves
-    (1024, 128, 26, 0, 16),
     (64, 32, 102, 0, 28),  # 800 scalar registers hold 7 waves
     (64, 8, 8, 65537, 0),
 ])  # fmt: skip
@@ -76,9 +71,7 @@ def test_waves_that_fit(threads, vectors, scalars, lds, waves):
     ("v_dual_mov_b32 v3, v4 :: v_dual_fmac_f32 v0, v1, v2", "FMA"),
     ("v_mad_u64_u32 v[0:1], s[0:1], v2, v3, 0", "other vector arithmetic"),
     ("ds_load_2addr_b32 v[0:1], v2 offset1:16", "LDS load, 2 x 4 bytes"),
-    ("ds_write_b128 v0, v[1:4]", "LDS store, 16 bytes"),
     ("global_load_dwordx4 v[0:3], v[4:5], off", "global load, 16 bytes"),
-    ("s_waitcnt vmcnt(0)", "wait"),
 ])  # fmt: skip
 def test_an_instruction_in_words(line, kind):
     assert amd.kind_of(line) == kind
@@ -109,5 +102,7 @@ def test_what_cannot_be_had_is_refused_in_words():
 
 
 def test_the_code_does_not_depend_on_how_many_kernels_were_compiled_before():
-    reports = [compiled(hsa.blocked()) for _ in range(6)]  # 12 shared arrays: 9 and 10 are a pair
-    assert len({str(report.mix) for report in reports}) == 1
+    """LLVM lays arrays out by their names: 9 would lie behind 10."""
+    numba = "@_cudapy_smem_{0} @_cudapy_smem_{1} @_cudapy_smem_{0}"
+    texts = [amd.in_amds_words(numba.format(*numbers), (4, 4)) for numbers in ((1, 2), (9, 10))]
+    assert texts == ["@_shared_000 @_shared_001 @_shared_000"] * 2

@@ -41,7 +41,7 @@ def all_received(size, p, q):
     }
 
 
-@pytest.mark.parametrize("ranks", [1, 4, 6])
+@pytest.mark.parametrize("ranks", [1, 6])
 def test_right_at_ragged_shapes_and_each_rank_moves_what_the_formula_says(ranks, tmp_path):
     folders = {shape: tmp_path / f"FOLDER{number}" for number, shape in enumerate(SHAPES)}
     for shape, folder in folders.items():
@@ -139,22 +139,15 @@ AS_ONE = "import os\nfrom mpi4py.MPI import COMM_WORLD as c\n{}\nc.Barrier()"
     "ranks, code, said",
     [
         (3, AS_ONE.format("if c.rank == 1: raise ValueError('no such panel')"), "ValueError: no such panel"),
-        (3, AS_ONE.format("if c.rank == 1: os.kill(os.getpid(), 9)"), "signal 9"),
         # MPICH's Hydra was reported to lose such a status (pmodels/mpich 7057), and what a rank said.
         (2, "from mpi4py import MPI; import os; os._exit(3)", "exit status is 3"),
         (2, "import os; os.dup2(os.open(os.devnull, 1), 2); raise ValueError('no panel')", "\nValueError: no panel"),
     ],
-    ids=["fails", "is killed", "leaves without a word", "is not heard"],
+    ids=["fails", "leaves without a word", "is not heard"],
 )
 def test_a_rank_that_fails_ends_all_with_its_own_message(ranks, code, said):
     with pytest.raises(RunFailed, match=rf"the run on {ranks} ranks failed(?s:.*){said}"):
         mpirun(ranks, "-c", code, limit=60)
-    assert not left_running()
-
-
-def test_a_run_without_end_is_ended():
-    with pytest.raises(RunFailed, match=r"the run on 2 ranks failed: it had not ended after 1 s, which is its limit="):
-        mpirun(2, "-c", "while True: pass", limit=1)
     assert not left_running()
 
 
@@ -173,7 +166,9 @@ def mpiexec_of_shell(monkeypatch, tmp_path):
 
 def test_a_run_without_end_fails_whatever_the_exit_status(mpiexec_of_shell):
     mpiexec_of_shell("trap 'exit 0' TERM; echo begun; while :; do sleep 0.1; done")
-    with pytest.raises(RunFailed, match=r"it had not ended after 0.5 s(?s:.*)"):
+    with pytest.raises(
+        RunFailed, match=r"the run on 2 ranks failed: it had not ended after 0.5 s, which is its limit="
+    ):
         mpirun(2, "-c", "", limit=0.5)
     mpiexec_of_shell("exit 0")
     with pytest.raises(RunFailed, match=r"the run on 2 ranks failed: 2 of them left no report \(rank-0.json"):
@@ -222,8 +217,8 @@ def test_mpi4pys_benchmark_times_a_short_message_and_a_longer_one():
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="macOS and Windows bind no process to a core")
-@pytest.mark.parametrize("ranks", [1, 3])
-def test_each_rank_has_one_core_and_they_share_none_that_they_need_not(ranks):
+def test_each_rank_has_one_core_and_they_share_none_that_they_need_not():
+    ranks = 3
     code = "import json, os; print(json.dumps(sorted(os.sched_getaffinity(0))))"
     said = mpirun(ranks, "-c", code)
     cores = [json.loads(one) for one in re.findall(r"\[[\d, ]+\]", said)]  # two may share a line

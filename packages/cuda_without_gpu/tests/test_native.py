@@ -257,12 +257,15 @@ def test_what_numba_has_is_there_natively_as_on_the_ptx_machine(function, kind, 
     np.testing.assert_allclose(out, expected, rtol=1e-5 if kind == np.float32 else 1e-12)
 
 
+def test_each_number_is_given_in_the_kernels_type():
+    given = {}
+    kernel = SimpleNamespace(set_arg=given.__setitem__)
+    native.NativeKernel(b"", ("ptr", "i1", "float", "i64")).set_args(kernel, [None, True, 1.5, 7])
+    assert [type(value) for value in given.values()] == [type(None), np.int8, np.float32, np.int64]
+
+
 def prints(x):
     print(x[0])
-
-
-def matches(x):
-    x[0] = cuda.match_any_sync(0xFFFFFFFF, x[0])
 
 
 def shuffles(x):
@@ -273,7 +276,6 @@ def shuffles(x):
     "function, options, block, words",
     [
         (prints, {}, 32, "not there natively: print$"),
-        (matches, {}, 32, "not there natively: nvvm.match.any"),
         (shuffles, {}, 16, "no whole number of warps"),
         (shuffles, {"debug": True, "opt": False}, 32, "debug=True"),
     ],

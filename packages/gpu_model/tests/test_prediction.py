@@ -2,7 +2,6 @@
 
 import dataclasses
 
-import numpy as np
 import pytest
 
 from gpu_model import GPUS, Counts, Work, predict
@@ -64,10 +63,14 @@ def waiting(trips, gpu=LONE):
     return p.units["waiting"] * gpu.clock / TILES
 
 
-def test_a_block_alone_waits_for_each_round_trip_in_full():
+def test_a_block_alone_waits_for_each_round_trip_but_for_what_it_computes_meanwhile():
     assert waiting({0: 1}) == pytest.approx(400, rel=1e-4)
     assert waiting({0: 2.5}) == pytest.approx(1000, rel=1e-4)
     assert waiting({}) == 0
+    assert waiting({1: 1}) == pytest.approx(400 - 192, rel=1e-4)
+    assert waiting({2: 1}) == pytest.approx(400 - 2 * 192, rel=1e-3)
+    assert waiting({3: 1}) == 0
+    assert waiting({0: 1, 3: 1}) == pytest.approx(400, rel=1e-4)
 
 
 def test_blocks_that_wait_together_add_the_share_of_time_in_which_all_of_them_wait():
@@ -77,18 +80,8 @@ def test_blocks_that_wait_together_add_the_share_of_time_in_which_all_of_them_wa
     )
 
 
-def test_what_is_computed_between_asking_and_needing_shortens_the_wait():
-    assert waiting({1: 1}) == pytest.approx(400 - 192, rel=1e-4)
-    assert waiting({2: 1}) == pytest.approx(400 - 2 * 192, rel=1e-3)
-    assert waiting({3: 1}) == 0
-    assert waiting({0: 1, 3: 1}) == pytest.approx(400, rel=1e-4)
-
-
-def test_the_bytes_of_a_tile_take_their_time_to_come():
+def test_the_bytes_of_a_tile_take_their_time_and_what_the_second_cache_holds_comes_sooner():
     assert waiting({0: 1}, dataclasses.replace(LONE, l2_bytes=64.0)) == pytest.approx(400 + 4 * 64 * 8 / 64, rel=0.01)
-
-
-def test_what_the_second_cache_holds_comes_sooner():
     held = dataclasses.replace(LONE, l2_size=2**30, l2_latency=200)
     assert waiting({0: 1}, held) == pytest.approx(200, rel=1e-4)
 
@@ -147,8 +140,3 @@ def test_counts_that_are_none_are_refused_where_they_are_typed():
     for key in (("local", 1, 128), ("global", 128), "global"):
         with pytest.raises(ValueError, match=r"requests: .* is no .memory, pieces, bytes.*'shared', 'global'"):
             Work(requests={key: 1})
-
-
-def test_sizes_of_numpy_do_not_overflow():
-    sizes = [np.int32(40960)] * 3
-    assert predict(made_up(), "A6000", *sizes) == predict(made_up(), "a6000", 40960, 40960, 40960)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from gpu_model import GPUS, LADDERS, gpu
-from gpu_model.published import LOCKED
 
 THEIR_CODE = [one for one in LADDERS if one.counted]
 
@@ -36,11 +35,3 @@ def test_at_the_clock_of_its_naive_rung_that_rung_is_predicted_as_it_was_measure
     a6000 = LADDERS[0]
     p = a6000.predicted("naive", gpu("A6000", clock=a6000.clock()))
     assert p.gflops == pytest.approx(a6000.rates["naive"], rel=0.01)
-
-
-def test_with_a_locked_clock_a_t4_is_predicted_and_its_power_limit_tells_the_rest():
-    """Free, its `coalesced` was as fast as the locked one would be at 0.9 GHz, and its `naive` as at 1.59."""
-    assert ratios(LOCKED) == pytest.approx([1.0, 1.18, 0.94], abs=0.006)
-    locked, free = LOCKED[0].rates, next(one.rates for one in LADDERS if "dmalt" in one.source)
-    clocks = [LOCKED[0].at * free[step] / locked[step] / 1e9 for step in ("naive", "coalesced", "tiled")]
-    assert clocks == pytest.approx([1.59, 0.90, 1.22], abs=0.006)

@@ -77,28 +77,17 @@ def test_an_instruction_in_words(line, kind):
     assert amd.kind_of(line) == kind
 
 
-def test_what_cannot_be_had_is_refused_in_words():
-    @cuda.jit
-    def shuffled(A, B, C):
-        C[0, 0] = cuda.shfl_sync(0xFFFFFFFF, A[0, 0], 1)
-
-    @cuda.jit
-    def too_much(A, B, C):
-        held = cuda.shared.array(40000, float32)
-        held[cuda.threadIdx.x] = A[0, 0]
-        cuda.syncthreads()
-        C[0, 0] = held[39999 - cuda.threadIdx.x]
-
-    with pytest.raises(ValueError, match=r"shfl.*only NVIDIA's GPUs have it"):
-        compiled(shuffled)
-    with pytest.raises(ValueError, match="160000 bytes of shared memory; a group has at most 65536"):
-        compiled(too_much)
-    with pytest.raises(ValueError, match=r"unknown AMD GPU 'MI30X'\. The AMD GPUs are: MI300X, RX 7900 XTX"):
-        compile_for_amd("", "MI30X")
-    with pytest.raises(ValueError, match="does not compile this for gfx942"):
-        compile_for_amd("no text of LLVM's")
-    with pytest.raises(ValueError, match="no kernel is in this text"):
-        compile_for_amd("")
+@pytest.mark.parametrize("text, gpu, said", [
+    ("declare void @llvm.nvvm.x(i32)\ndefine void @f() {\n  call void @llvm.nvvm.x(i32 1)\n  ret void\n}", "MI300X",
+     "llvm.nvvm.x: only NVIDIA's GPUs have it"),
+    ("@a = addrspace(3) global [16385 x float] undef", "MI300X", "65540 bytes of shared memory; .* at most 65536"),
+    ("", "MI30X", r"unknown AMD GPU 'MI30X'\. The AMD GPUs are: MI300X, RX 7900 XTX"),
+    ("no text of LLVM's", "MI300X", "does not compile this for gfx942"),
+    ("@a = addrspace(3) global [16384 x float] undef", "MI300X", "no kernel is in this text"),
+])  # fmt: skip
+def test_what_cannot_be_had_is_refused_in_words(text, gpu, said):
+    with pytest.raises(ValueError, match=said):
+        compile_for_amd(text, gpu)
 
 
 def test_the_code_does_not_depend_on_how_many_kernels_were_compiled_before():

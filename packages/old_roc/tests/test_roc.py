@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numba import float32
 
-from old_roc import hsa, roc, vocabulary
+from old_roc import hsa, roc
 
 
 def multiplies(kernel, groups, size, M, N, K):
@@ -114,13 +114,3 @@ def test_what_python_cannot_call_says_so():
         hsa.naive()(1, 2, 3)
     with pytest.raises(TypeError, match=r"roc\.register takes NumPy arrays, not list"), roc.register([1.0]):
         pass
-
-
-def test_the_table_shows_lines_of_the_kernels_and_fails_when_a_word_is_gone():
-    sources = ["\n".join(f"  {word};" for word in words) for words in zip(*vocabulary.IDEAS.values(), strict=True)]
-    rows = vocabulary.vocabulary(hsa.blocked().source, *sources[1:]).splitlines()
-    assert len(rows) == 2 + 5 * len(vocabulary.IDEAS) and all(row.count("|") == 4 for row in rows)
-    assert rows[7] == "| **where I am, or my group** | HSA | `x = roc.get_global_id(0)` |"
-    assert rows[-1] == "|  | HIP | `hip.syncthreads;` |"
-    with pytest.raises(ValueError, match=r"cuda\.jit is not in the kernel"):
-        vocabulary.vocabulary(sources[0], "# cuda.jit", sources[2])

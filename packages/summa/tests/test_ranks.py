@@ -3,10 +3,8 @@
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
-import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -175,40 +173,25 @@ def test_a_run_without_end_fails_whatever_the_exit_status(mpiexec_of_shell):
         on_ranks(*draw(9, 9, 9), ranks=2)
 
 
-def test_ranks_whose_mpiexec_has_crashed_are_ended(mpiexec_of_shell, tmp_path):
-    mpiexec_of_shell(f"setsid sleep 600 & echo $! > {tmp_path}/rank; exit 1")
-    with pytest.raises(RunFailed, match=r"mpiexec's exit status is 1. All of them have ended"):
+@pytest.mark.parametrize("crashes", [True, False])
+def test_ranks_are_ended_whose_mpiexec_crashes_or_whose_notebook_is_interrupted(
+    crashes, mpiexec_of_shell, monkeypatch, tmp_path
+):
+    file, failure_of = tmp_path / "rank", mpi.failure_of
+
+    def interrupted(process, limit):
+        while not file.exists() or not file.read_text():
+            assert process.poll() is None
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(mpi, "failure_of", failure_of if crashes else interrupted)
+    mpiexec_of_shell(f"setsid sleep 600 & echo $! > {file}; {'exit 1' if crashes else 'wait'}")
+    with pytest.raises(RunFailed if crashes else KeyboardInterrupt) as raised:
         mpirun(2, "-c", "")
-    rank = int((tmp_path / "rank").read_text())
+    assert not crashes or "mpiexec's exit status is 1. All of them have ended" in str(raised.value)
+    rank = int(file.read_text())
     assert not psutil.pid_exists(rank) or psutil.Process(rank).status() == psutil.STATUS_ZOMBIE  # nobody's child
-
-
-INTERRUPTED = """
-import sys
-from summa import mpirun
-mpirun(2, "-c", "import os, sys, time; open(sys.argv[1] + '/' + str(os.getpid()), 'w'); time.sleep(600)", sys.argv[1])
-"""
-
-
-@pytest.mark.skipif(os.name == "nt", reason="an interrupt is sent otherwise there")
-def test_nothing_is_left_running_after_an_interrupt(tmp_path):
-    command = [sys.executable, "-c", INTERRUPTED, str(tmp_path)]
-    notebook = subprocess.Popen(command, start_new_session=True, stderr=subprocess.PIPE, text=True)
-    try:
-        until = time.monotonic() + 120
-        while len(list(tmp_path.iterdir())) < 2 and notebook.poll() is None and time.monotonic() < until:
-            time.sleep(0.05)
-        family = psutil.Process(notebook.pid).children(recursive=True)
-        ranks = {int(path.name) for path in tmp_path.iterdir()}
-        assert len(ranks) == 2 and ranks <= {process.pid for process in family}
-        notebook.send_signal(signal.SIGINT)
-        _, said = notebook.communicate(timeout=60)
-        assert "KeyboardInterrupt" in said
-        _, alive = psutil.wait_procs(family, timeout=10)
-        assert not alive
-    finally:
-        notebook.kill()
-        notebook.wait()
+    assert not left_running()
 
 
 def test_mpi4pys_benchmark_times_a_short_message_and_a_longer_one():
@@ -218,9 +201,7 @@ def test_mpi4pys_benchmark_times_a_short_message_and_a_longer_one():
 
 @pytest.mark.skipif(sys.platform != "linux", reason="macOS and Windows bind no process to a core")
 def test_each_rank_has_one_core_and_they_share_none_that_they_need_not():
-    ranks = 3
-    code = "import json, os; print(json.dumps(sorted(os.sched_getaffinity(0))))"
-    said = mpirun(ranks, "-c", code)
+    said = mpirun(3, "-c", "import json, os; print(json.dumps(sorted(os.sched_getaffinity(0))))")
     cores = [json.loads(one) for one in re.findall(r"\[[\d, ]+\]", said)]  # two may share a line
     there = len(os.sched_getaffinity(0)) * psutil.cpu_count(logical=False) // psutil.cpu_count()  # or two in each core
-    assert len(cores) == ranks and len({tuple(core) for core in cores}) == min(ranks, there)
+    assert len(cores) == 3 and len({tuple(core) for core in cores}) == min(3, there)

@@ -121,17 +121,6 @@ def test_a_prediction_is_of_the_block_that_was_counted():
     assert coarse.occupancy.needs == run.occupancy.needs and coarse.blocks == blocks
 
 
-def test_on_hopper_four_warps_multiply_together_and_read_shared_memory_themselves():
-    """For each 16 of K: 32 bytes of each row of A, and of each column of B. Each number is loaded once."""
-    run = run_triton(PRODUCT, 64, 64, 64, "float16", arch="sm_90", BM=64, BN=64, BK=32)
-    assert run and run.executed["matrix"] == 128 * 4, run
-    read = [one for one in run.requests if one.text.startswith("wgmma")]
-    assert {one.act for one in read} == {"load"}
-    assert sum(one.bytes for one in read) == 4 * (64 + 64) * 32 == 128 * sum(one.pieces for one in read)
-    loaded = sum(one.bytes for one in run.requests if (one.memory, one.act) == ("global", "load"))
-    assert loaded == 2 * 64 * 64 * 2
-
-
 def test_a_product_of_warp_groups_is_predicted_by_the_data_sheets_peak():
     """The block's 64 x 64 x 1024, and rounds of the banks: of copies into shared memory, and of what is read there."""
     p = predict_triton(PRODUCT, "H100", 1024, 1024, 1024, "float16", BM=64, BN=64, BK=32)
@@ -175,10 +164,3 @@ def test_what_is_no_product_is_refused(change, kind, said):
     given = dict(kernel=PRODUCT, M=32, N=32, K=32) | TILE | change
     with pytest.raises(kind, match=re.escape(said)):
         run_triton(**{name: value for name, value in given.items() if value is not None})
-
-
-def test_nothing_is_left_in_the_home_folder(monkeypatch, tmp_path):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("TRITON_HOME", str(tmp_path))
-    assert run_triton(PRODUCT.replace("k0", "start"), 16, 16, 16, BM=16, BN=16, BK=16)
-    assert list(tmp_path.iterdir()) == []

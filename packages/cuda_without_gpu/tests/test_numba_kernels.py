@@ -397,15 +397,11 @@ def test_an_array_is_called_as_in_the_source_or_by_its_memory():
     assert said == "TABLE its local arrays As Bs a shared array"
 
 
-def test_code_in_another_language_is_refused_in_words(tmp_path):
-    (tmp_path / "more.cu").write_text('extern "C" __device__ int f(int *r) { return 0; }')
-
-    @cuda.jit(link=[str(tmp_path / "more.cu")])
-    def linked(x):
-        x[0] = 1
-
-    with pytest.raises(KernelError, match=r"CUDA C\+\+ is linked by NVIDIA's tools"):
-        linked[1, 1](np.zeros(1))
+def test_code_in_another_language_is_refused_in_words():
+    for file, said in (("/tmp/more.cu", r"CUDA C\+\+ is linked by NVIDIA's tools"), ("<unnamed-cu>", "Use float32")):
+        kernel = SimpleNamespace(_codelibrary=SimpleNamespace(_linking_files=[file]))
+        with pytest.raises(KernelError, match=said):
+            to_ptx.refuse_linked(kernel)
 
 
 def test_what_is_refused_natively_stays_on_the_ptx_machine(monkeypatch, capsys):

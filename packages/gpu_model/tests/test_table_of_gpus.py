@@ -11,7 +11,6 @@ from gpu_model.gpus import STANDS_FOR, known_arch, read_gpus
 @pytest.mark.parametrize(
     "written, name",
     [
-        ("RTX A6000", "A6000"),
         ("RTX4090", "RTX 4090"),
         ("4090", "RTX 4090"),
         ("Tesla T4", "T4"),
@@ -19,7 +18,6 @@ from gpu_model.gpus import STANDS_FOR, known_arch, read_gpus
         ("NVIDIA A100-SXM4-80GB", "A100"),  # nvidia-smi's names
         ("NVIDIA H100 80GB HBM3", "H100"),
         ("NVIDIA GeForce RTX 3070 Ti Laptop GPU", "RTX 3070 Ti Laptop"),
-        ("NVIDIA GeForce RTX 4070 Ti SUPER", "RTX 4070 Ti SUPER"),
     ],
 )
 def test_a_gpu_is_called_as_people_write_it(written, name):

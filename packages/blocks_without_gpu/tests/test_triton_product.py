@@ -30,7 +30,6 @@ def product(A, B, C, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constex
 @pytest.mark.parametrize(
     "numbers, shape",
     [("float32", (33, 70, 41)), ("tf32", (33, 70, 41)), ("float16", (64, 32, 48))],
-    ids=str,
 )
 def test_a_product_is_right_at_ragged_shapes_and_at_whole_tiles(numbers, shape):
     run = run_triton(PRODUCT, *shape, numbers, **TILE)
@@ -158,7 +157,6 @@ def test_the_table_counts_what_the_runs_counted():
         (dict(kernel="import sys\n@triton.jit\ndef k(A): pass\nsys.exit(3)"), BlockError, "line 4: SystemExit: 3"),
         (dict(kernel="def k(A): pass"), ValueError, "begins with A, B, C, M, N, K"),
     ],
-    ids=str,
 )
 def test_what_is_no_product_is_refused(change, kind, said):
     given = dict(kernel=PRODUCT, M=32, N=32, K=32) | TILE | change

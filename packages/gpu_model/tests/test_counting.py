@@ -128,7 +128,6 @@ def test_products_of_matrices_are_told_by_their_type_and_shape():
     assert kind("LDSM.16.M88.4 R4, [R2]") == "shared load of matrices, 16 bytes"
     assert kind("LDSM.16.M88 R4, [R2]") == "shared load of matrices, 4 bytes"
     assert kind("LDGSTS.E.BYPASS.LTC128B.128 [R2], [R4.64]") == "copy from global to shared, 16 bytes"
-    assert kind("LDGSTS.E [R2], [R4.64]") == "copy from global to shared, 4 bytes"
     assert kind("LDGDEPBAR") == kind("@!PT LDS RZ, [RZ]") == "other"
 
 

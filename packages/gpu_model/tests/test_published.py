@@ -28,9 +28,11 @@ def test_how_far_off_the_model_is_is_what_the_readme_says():
 
 
 def test_at_the_clock_of_its_naive_rung_that_rung_is_predicted_as_it_was_measured():
-    row = compare("a6000", ours=lambda one, step, gpu: one.predicted(step, gpu)).rows[0]
+    found = compare("a6000", ours=lambda one, step, gpu: one.predicted(step, gpu))
+    row = found.rows[0]
     assert (row.step, row.published, row.ours) == ("naive", 309, row.prediction)
     assert row.at_clock.gflops == pytest.approx(309, rel=0.01) and row.ratio == row.prediction.gflops / 309
+    assert found.error == np.median([abs(row.ratio - 1) for row in found.rows])
     with pytest.raises(ValueError, match="no published ladder of 'L20' is known here; there are those of A6000, RTX"):
         compare("L20")
 

@@ -50,7 +50,6 @@ def test_a_warp_goes_round_loops_as_often_as_it_was_counted_and_passes_guards_th
         ("ISETP.GE.AND P0, PT, R0, UR4, PT", set(), {0}),
         ("HMMA.1688.F32.TF32 R4, R8, R12, R4", {4, 5, 6, 7}, {4, 5, 6, 7, 8, 9, 10, 11, 12, 13}),
         ("LDSM.16.M88.4 R4, [R2]", {4, 5, 6, 7}, {2}),
-        ("MOV R1, RZ", {1}, set()),
         ("BRA `(.L_x_1)", set(), set()),
     ],
 )

@@ -1,6 +1,7 @@
 """A kernel as an AMD GPU's code: what a report says stands in the assembly. Nothing here can run it."""
 
 import math
+import re
 
 import pytest
 from numba import cuda, float32
@@ -88,6 +89,18 @@ def test_an_instruction_in_words(line, kind):
 def test_what_cannot_be_had_is_refused_in_words(text, gpu, said):
     with pytest.raises(ValueError, match=said):
         compile_for_amd(text, gpu)
+
+
+def test_the_inner_loop_is_the_innermost_that_multiplies():
+    outer = ".LBB0_1:\n  v_mul_f32 v0, v1, v2\n{}  v_mul_f32 v0, v1, v2\n  s_cbranch_scc1 .LBB0_1\n"
+    inner = ".LBB0_2:\n  v_fma_f32 v0, v1, v2, v0\n  s_cbranch_scc0 .LBB0_2\n"
+    assert amd.inner_loop(outer.format(inner)) == {"FMA": 1, "scalar arithmetic and jumps": 1}
+    assert amd.inner_loop(outer.format("")) == {"multiplication": 2, "scalar arithmetic and jumps": 1}
+
+
+def test_the_grids_blocks_are_read_from_the_launchs_packet():
+    asked = re.findall(r"packet, i64 (\d+)\n.*\n.* udiv i32 %items, (\d+)", amd.added((16, 8)))
+    assert asked == [("12", "16"), ("16", "8"), ("20", "1")]
 
 
 def test_the_code_does_not_depend_on_how_many_kernels_were_compiled_before():

@@ -88,8 +88,6 @@ def test_one_of_several_kernels_is_followed_by_its_name_and_on_its_own_lines(que
     for name in (None, "third"):
         with pytest.raises(TraceError, match=r"name one kernel .*; its kernels: first, transpose"):
             annotate(both, kernel=name)
-    with pytest.raises(TraceError, match="its kernels: none"):
-        annotate("float f(float x) { return x; }")
 
 
 def test_buffers_are_taken_as_they_are_and_written_as_the_kernel_writes_them(queue):
@@ -154,5 +152,5 @@ def test_an_access_outside_of_all_arrays_is_told_and_touches_nothing(queue, i, b
 
 
 def test_a_pointer_may_leave_its_array_and_come_back(queue):
-    source = "__kernel void k(__global float *A) { A -= 1000000; A[1000003] = A[1000000]; }"
+    source = "__kernel void k(__global float *A) { A -= 1000000; A[1000003] = *(1000001 + A - 1); }"
     assert trace(queue, source, (1,), (1,), [square(2)]).touches["index"].tolist() == [0, 3]

@@ -36,6 +36,8 @@ def test_notes_reach_every_kind_of_access_and_keep_the_lines():
         ("local", True, False, 12, 1): 3,
     }
     assert noted.text.split("#line 1\n")[1].count("\n") == OWN.count("\n")
+    text = annotate("#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n#pragma unroll\n" + OWN, {"TILE": 2}).text
+    assert "#pragma OPENCL EXTENSION cl_khr_fp64" in text and "unroll" not in text
 
 
 # It is one line, so that what follows begins on line 2.

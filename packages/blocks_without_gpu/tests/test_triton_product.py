@@ -2,12 +2,13 @@
 
 import importlib.util
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from blocks_without_gpu import BlockError, predict_triton, run_triton, side_by_side
-from blocks_without_gpu.triton_product import about_numbers
+from blocks_without_gpu.triton_product import about_numbers, about_stores
 from gpu_model import GPUS
 
 pytestmark = pytest.mark.skipif(not importlib.util.find_spec("triton"), reason="no Triton: pip install triton")
@@ -80,6 +81,16 @@ def test_tf32_is_cut_and_not_rounded_so_its_bound_is_as_wide():
     for factor, wrong in ((0.9999999, False), (1.0000001, True)):
         C = (A.astype(np.float64) @ B) * (1 + most * factor)
         assert bool(about_numbers(C, A, B, "tf32")) == wrong
+
+
+def test_elements_that_are_stored_twice_or_never_are_found():
+    asked = [SimpleNamespace(memory="global", act="store", line=line) for line in (7, 9, 11, 13)]
+    run = SimpleNamespace(stores={2: np.array([[1, 2], [0, 1]])}, requests=asked, findings=())
+    assert [one.message for one in about_stores(run)] == [
+        "C[0, 1] is stored more than once, by line 7, 9, 11, … of the PTX", "C[1, 0] is never stored"
+    ]  # fmt: skip
+    run.findings = [SimpleNamespace(kind="hang")]
+    assert [one.kind for one in about_stores(run)] == ["stored twice"]
 
 
 def test_arrays_of_ones_own_are_multiplied_and_stay_as_they_are():

@@ -43,14 +43,6 @@ def test_units_that_are_busy_at_once_lose_some_of_their_time():
     assert one.units["losses"] < one.seconds / 1000
 
 
-def test_a_t4_takes_two_cycles_for_a_round_and_a_line():
-    requests = {("shared", 2.0, 512.0): 1.0, ("global", 4.0, 128.0): 1.0}
-    p = predict(made_up(tile=Work(1.0, 0, 1.0, requests)), T4, 32, 32, 8)
-    assert {why: time * T4.clock for why, time in p.requests.items()} == pytest.approx(
-        {"lanes": 0, "rounds": 4, "lines": 8, "bytes": 0}
-    )
-
-
 # A GPU on which only loads and stores, 192 cycles a tile, and round trips of 400 cycles take time.
 LONE = dataclasses.replace(A6000, blocks=1, latency=400, bytes_per_s=1e18, l2_bytes=1e9)
 FREE = Work(0.0, 0.0, 0.0, {("shared", 1.0, 128.0): 64.0, ("global", 32.0, 128.0): 2.0})

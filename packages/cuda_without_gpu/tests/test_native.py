@@ -309,12 +309,12 @@ def early_return_by_size(x, n):
 
 
 def loop_that_threads_leave_apart(x, n):
-    rounds, i = 0, cuda.threadIdx.x
-    while x[i] < n[i]:
-        x[i] += 1
-        rounds += 1
-    for _ in range(rounds):
+    rounds = 0
+    while True:
         cuda.syncthreads()
+        rounds += 1
+        if rounds > n[cuda.threadIdx.x]:
+            return
 
 
 def rounds_chosen_by_thread(x, n):

@@ -116,7 +116,6 @@ def test_numbers_of_two_bytes_move_half_of_the_bytes_of_a_and_b_and_fit_where_ot
         ({"threads": 0}, {}, "threads=0 does not do; give a whole number from 1"),
         ({"shared_bytes": -1}, {}, "shared_bytes=-1 does not do; give a whole number from 0"),
         ({}, {"K": True}, "K=True does not do"),
-        ({}, {"gpu": "L5"}, "unknown GPU 'L5'"),
     ],
 )
 def test_what_cannot_be_predicted_is_refused_with_its_value(kernel, product, said):

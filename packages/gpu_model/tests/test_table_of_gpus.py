@@ -14,7 +14,6 @@ from gpu_model.gpus import STANDS_FOR, known_arch, read_gpus
         ("4090", "RTX 4090"),
         ("h-100", "H100"),
         ("NVIDIA A100-SXM4-80GB", "A100"),  # nvidia-smi's names
-        ("NVIDIA H100 80GB HBM3", "H100"),
         ("NVIDIA GeForce RTX 3070 Ti Laptop GPU", "RTX 3070 Ti Laptop"),
     ],
 )

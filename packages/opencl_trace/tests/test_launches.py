@@ -131,7 +131,6 @@ def test_what_does_not_fit_is_refused(queue, given, error, said):
         (16, "A[1] = vload2(i, A).x;", "reads global"),
         (30, "vstore4((float4)(8), 0, A + i);", "writes global"),  # two of the four lie there
         (29, "((__global float4 *)(A + i))->x = 8;", "writes global"),  # the vector does not end there
-        (-100, "((__global float16 *)A)[i].y += 8;", "writes global"),
         (32, "t[i] = 8;", "writes local"),
         (10**6, "float16 x = ((__local float16 *)t)[i];", "reads local"),
     ],

@@ -70,16 +70,6 @@ def test_accesses_and_shared_arrays_are_those_of_the_source():
     assert [to_ptx.bytes_in(kernel._codelibrary.llvm_strs, letter) for letter in "lsc"] == [0, 140, 0]
 
 
-def test_a_kernel_is_compiled_once_for_its_types_and_level(drawn):
-    function = cuda.jit(add.py_func)  # that nobody has compiled yet
-    text = to_ptx.text_of(to_ptx.compiled_for(function, *drawn))
-    made = by_llvm.compiled.cache_info().misses
-    assert to_ptx.text_of(to_ptx.compiled_for(function, *drawn)) == text
-    assert by_llvm.compiled.cache_info().misses == made
-    to_ptx.text_of(to_ptx.compiled_for(function, *drawn), to_ptx.COUNTED)
-    assert by_llvm.compiled.cache_info().misses == made + 1
-
-
 def test_the_decorators_options_and_signatures_are_taken_and_nobody_warns(drawn):
     a, b, out = drawn
     signatures = [(float32[:], float32[:], float32[:]), (int32[:], int32[:], int32[:])]
@@ -450,6 +440,7 @@ def test_an_array_of_the_device_does_what_a_gpus_does_and_no_more():
     part = cuda.cudadrv.devicearray.DeviceNDArray((2,), (16,), np.float64, gpu_data=d[1])
     part[0] = 7
     assert part.copy_to_host().tolist() == [7, 5] and d.copy_to_host().tolist() == [[0, 1, 2], [7, 4, 5]]
+    assert d.transpose((0, 1)) is d and d.transpose((1, 0)).shape == (3, 2)
     with pytest.raises(NotImplementedError, match="non-2D"):
         cuda.device_array((2, 3, 4)).transpose()
 
@@ -499,6 +490,7 @@ def test_questions_about_the_device_are_answered_honestly(capsys):
     assert len(cuda.gpus) == len(cuda.list_devices()) == 1 and "no GPU" in repr(cuda.get_current_device())
     assert cuda.get_current_device().compute_capability == (8, 0)
     assert cuda.current_context().get_memory_info().total > 2**28
+    assert cuda.current_context().get_active_blocks_per_multiprocessor(None, 256, 0) == 8
     with cuda.gpus[0], cuda.profiling():
         assert cuda.gpus.current.MAX_THREADS_PER_MULTI_PROCESSOR == 2048 and cuda.gpus.lst == list(cuda.gpus)
     with pytest.raises(AttributeError, match="CLOCK_RATE: the PTX machine stands for a GPU"):

@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import os
+import sys
 
 import numpy as np
 import pytest
@@ -39,6 +40,16 @@ def test_an_old_numba_cuda_is_told_to_do_without_nvidias_bindings_beside_another
     monkeypatch.setattr(importlib.metadata, "version", not_installed)
     cuda_without_gpu.enable()
     assert os.environ[asked] == "0"
+
+
+def test_a_simulator_that_was_loaded_is_refused_and_one_that_is_asked_for_is_not(monkeypatch):
+    monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "1")
+    before_numba.let_numba_load()
+    monkeypatch.setitem(sys.modules, "numba.cuda.simulator_init", None)
+    before_numba.let_numba_load()  # which nobody asks for now
+    monkeypatch.setenv("NUMBA_ENABLE_CUDASIM", "1")
+    with pytest.raises(ImportError, match="NUMBA_ENABLE_CUDASIM=1 has made Numba load its simulator"):
+        before_numba.let_numba_load()
 
 
 def test_numba_cuda_finds_row_stack_where_numpy_has_dropped_it(monkeypatch):

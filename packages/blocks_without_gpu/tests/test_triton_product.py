@@ -67,11 +67,6 @@ def test_what_does_not_compile_is_told_with_its_line():
         run_triton(PRODUCT.replace("k[:, None] < K", "k < K"), 33, 70, 41, BM=32, BN=64, BK=16)
 
 
-def test_the_numbers_of_tf32_are_too_coarse_for_float32s_bound():
-    [finding] = run_triton(PRODUCT.replace("acc, PRECISION", 'acc, "tf32"'), 33, 70, 41, "float32", **TILE).findings
-    assert finding.kind == "wrong numbers"
-
-
 def test_tf32_is_cut_and_not_rounded_so_its_bound_is_as_wide():
     """Two cuts and the sums' rounding: 1 / (1 - K u) times what two cuts leave, no more and no less."""
     bits = np.array([[0x3F801FFF]], np.uint32).view(np.float32)  # 1 and all that TF32 has not: nearly 2**-10

@@ -71,9 +71,10 @@ def test_what_the_compiler_moved_into_a_loop_runs_in_each_round():
 def test_a_loop_goes_round_for_those_that_stay_behind_its_guard_too():
     """Half of the warps stage: the store ran 4 times, the loop goes round 8 times for the rest of it."""
     staging = "\nL: setp.gt\n@%p1 bra M\nst.shared.f32\nM: add.s64\n@%p2 bra L"
-    code = listed((2, "ISETP"), (3, "BRA"), (4, "STS R1"), (5, "IADD3"), (6, "BRA"))
-    blocks = [(0, 2), (2, 3), (3, 5)]
-    assert executions(code, [(0, 5)], blocks, staging, {2: 8, 3: 8, 4: 4, 5: 8, 6: 8}, warps=1) == [8, 8, 4, 8, 8]
+    code = listed((2, "ISETP"), (3, "BRA"), (4, "STS R1"), (4, "MOV R3"), (5, "IADD3"), (5, "IADD3"), (6, "BRA"))
+    blocks = [(0, 2), (2, 5), (5, 7)]  # one of line 5 was moved behind the guard
+    found = executions(code, [(0, 7)], blocks, staging, {2: 8, 3: 8, 4: 4, 5: 8, 6: 8}, warps=1)
+    assert found == [8, 8, 4, 4, 4, 8, 8]
 
 
 def test_a_loop_without_multiply_adds_goes_round_as_its_loads_say_and_an_outer_one_as_its_own():

@@ -59,6 +59,7 @@ def test_ids_and_sizes_are_those_of_the_launch():
 )
 def test_a_launch_that_cannot_be_is_named(launch, says):
     A = np.zeros((12, 12), np.float32)
+    assert callable(hsa.blocked(4, 3)[(1, 1), (32, 32)])
     with pytest.raises(ValueError, match=says):
         hsa.blocked(4, 3)[launch](A, A, np.zeros_like(A))
 

@@ -62,6 +62,7 @@ REFUSED = {
     "struct pair { float x, y; }; struct pair p; p.x = A[0];": "line 2: 'struct pair .* is not understood",
     "__local float4 v[4];\nv[1].xy = (float2)(1.0f);": r"line 3: 'v\[1\].xy' is some numbers of a vector in memory",
     "__local float4 v[4]; v[0][M] = 1;": r"line 2: it is not known what 'v\[0\]' points to",
+    "C[0] = (M ? A : (__global const int *)B)[0];": "line 2: .* may point to things of two types",
     "C[0] = 1[A];": "line 2: it is not known what '1' points to",
     "float4 (*p)[2] = 0;": "line 2: .* is not understood",
     "C[0] = A[M ?: 0];": "line 2: 'M .: 0' is not understood",

@@ -1,10 +1,12 @@
 """The model against ladders that others measured with one set of kernels, whose code was counted."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from gpu_model import GPUS, LADDERS, gpu
-from gpu_model.published import LOCKED
+from gpu_model import LADDERS
+from gpu_model.comparison import compare, told
 
 THEIR_CODE = [one for one in LADDERS if one.counted]
 
@@ -25,26 +27,18 @@ def test_how_far_off_the_model_is_is_what_the_readme_says():
     assert np.median(abs(found - 1)) < 0.08 and found.max() == pytest.approx(2.1, abs=0.05)
 
 
-def test_each_ladder_has_a_source_and_a_gpu_of_the_table():
-    assert all(one.source and one.gpu in GPUS and one.rates for one in LADDERS) and len(LADDERS) == 17
-
-
-def test_a_ladder_is_predicted_on_another_gpu_too():
-    a6000 = LADDERS[0]
-    assert a6000.predicted("tiled").gpu == "A6000"
-    half = a6000.predicted("tiled", gpu("A6000", clock=GPUS["A6000"].clock / 2))
-    assert half.gflops == pytest.approx(a6000.predicted("tiled").gflops / 2, rel=0.01)
-
-
 def test_at_the_clock_of_its_naive_rung_that_rung_is_predicted_as_it_was_measured():
-    a6000 = LADDERS[0]
-    p = a6000.predicted("naive", gpu("A6000", clock=a6000.clock()))
-    assert p.gflops == pytest.approx(a6000.rates["naive"], rel=0.01)
+    found = compare("a6000", ours=lambda one, step, gpu: one.predicted(step, gpu))
+    row = found.rows[0]
+    assert (row.step, row.published, row.ours) == ("naive", 309, row.prediction)
+    assert row.at_clock.gflops == pytest.approx(309, rel=0.01) and row.ratio == row.prediction.gflops / 309
+    assert found.error == np.median([abs(row.ratio - 1) for row in found.rows])
+    with pytest.raises(ValueError, match="no published ladder of 'L20' is known here; there are those of A6000, RTX"):
+        compare("L20")
 
 
-def test_with_a_locked_clock_a_t4_is_predicted_and_its_power_limit_tells_the_rest():
-    """Free, its `coalesced` was as fast as the locked one would be at 0.9 GHz, and its `naive` as at 1.59."""
-    assert ratios(LOCKED) == pytest.approx([1.0, 1.18, 0.94], abs=0.006)
-    locked, free = LOCKED[0].rates, next(one.rates for one in LADDERS if "dmalt" in one.source)
-    clocks = [LOCKED[0].at * free[step] / locked[step] / 1e9 for step in ("naive", "coalesced", "tiled")]
-    assert clocks == pytest.approx([1.59, 0.90, 1.22], abs=0.006)
+def test_how_far_off_and_how_often_in_the_wrong_order_is_told():
+    one, another = object(), object()
+    rungs = [(one, 100, 105), (one, 200, 320), (one, 300, 300), (another, 50, 60)]
+    pairs = [(SimpleNamespace(ladder=of, published=seen), SimpleNamespace(gflops=said)) for of, seen, said in rungs]
+    assert told("mine", pairs).split() == ["mine", "4", "12.5%", "60%", "1", "of", "3", "50%", "75%"]

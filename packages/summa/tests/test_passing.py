@@ -38,15 +38,6 @@ def test_a_plan_shows_the_pieces_of_k_if_there_are_some():
     assert str(cut).startswith("B stays, in blocks of 5 x 8 (A) and 8 x 10 (B), K in 4 pieces: ")
 
 
-def test_four_times_the_memory_halves_what_crosses():
-    """2 M N K / sqrt(S), where the guards and the passing blocks are small beside S."""
-    n, moved = 100_000, []
-    for budget in (64e6, 256e6, 1024e6):
-        moved.append(plan((n, n, n), (16, 16, 16), budget, GUARD).bytes_over_the_bus)
-        assert moved[-1] / (4 * 2 * n**3 / (budget / 4) ** 0.5) == pytest.approx(1, abs=0.25)
-    assert moved[0] / moved[1] == pytest.approx(2, rel=0.2) and moved[1] / moved[2] == pytest.approx(2, rel=0.2)
-
-
 @pytest.mark.parametrize("tile", [OBLONG, (1, 1, 1)])
 @pytest.mark.parametrize("size", [(65, 300, 1029), (300, 500, 2100)])
 def test_every_plan_keeps_within_its_budget_where_a_tile_is_cut_off_at_the_end(size, tile):

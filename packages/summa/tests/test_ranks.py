@@ -3,17 +3,15 @@
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
-import time
 from types import SimpleNamespace
 
 import numpy as np
 import psutil
 import pytest
 
-from summa import Network, RunFailed, bytes_moved, cluster, mpi, mpirun, on_ranks, this_machine
+from summa import Network, RunFailed, bytes_moved, cluster, mpi, mpirun, on_ranks
 from summa.algorithm import WIDTH, choose_grid, summa
 
 pytest.importorskip("mpi4py", reason="MPI is not installed: pip install mpi4py mpich")
@@ -41,7 +39,7 @@ def all_received(size, p, q):
     }
 
 
-@pytest.mark.parametrize("ranks", [1, 4, 6])
+@pytest.mark.parametrize("ranks", [1, 6])
 def test_right_at_ragged_shapes_and_each_rank_moves_what_the_formula_says(ranks, tmp_path):
     folders = {shape: tmp_path / f"FOLDER{number}" for number, shape in enumerate(SHAPES)}
     for shape, folder in folders.items():
@@ -111,7 +109,6 @@ REFUSED = [
     (lambda: on_ranks(X.astype(float), X.T, 2), r"A is an array of float64, shape \(3, 4\); .* such as np.float32\(A"),
     (lambda: on_ranks(X, X.tolist(), 2), r"B is a list; give a matrix of float32, such as np.float32\(B"),
     (lambda: on_ranks(np.ma.array(X), X.T, 2), "A is an array of float32"),
-    (lambda: cluster(0).__enter__(), "workers=0 does not do; give a whole number above 0, up to 1024"),
     (lambda: cluster(2, blocks=["x"]).__enter__(), r"'x' in blocks= is no size; give \(M, N, K\)"),
     (lambda: Network("none", 1e-6, 0), "bandwidth=0 does not do; give a number above 0"),
 ]
@@ -139,22 +136,15 @@ AS_ONE = "import os\nfrom mpi4py.MPI import COMM_WORLD as c\n{}\nc.Barrier()"
     "ranks, code, said",
     [
         (3, AS_ONE.format("if c.rank == 1: raise ValueError('no such panel')"), "ValueError: no such panel"),
-        (3, AS_ONE.format("if c.rank == 1: os.kill(os.getpid(), 9)"), "signal 9"),
         # MPICH's Hydra was reported to lose such a status (pmodels/mpich 7057), and what a rank said.
         (2, "from mpi4py import MPI; import os; os._exit(3)", "exit status is 3"),
         (2, "import os; os.dup2(os.open(os.devnull, 1), 2); raise ValueError('no panel')", "\nValueError: no panel"),
     ],
-    ids=["fails", "is killed", "leaves without a word", "is not heard"],
+    ids=["fails", "leaves without a word", "is not heard"],
 )
 def test_a_rank_that_fails_ends_all_with_its_own_message(ranks, code, said):
     with pytest.raises(RunFailed, match=rf"the run on {ranks} ranks failed(?s:.*){said}"):
         mpirun(ranks, "-c", code, limit=60)
-    assert not left_running()
-
-
-def test_a_run_without_end_is_ended():
-    with pytest.raises(RunFailed, match=r"the run on 2 ranks failed: it had not ended after 1 s, which is its limit="):
-        mpirun(2, "-c", "while True: pass", limit=1)
     assert not left_running()
 
 
@@ -173,59 +163,39 @@ def mpiexec_of_shell(monkeypatch, tmp_path):
 
 def test_a_run_without_end_fails_whatever_the_exit_status(mpiexec_of_shell):
     mpiexec_of_shell("trap 'exit 0' TERM; echo begun; while :; do sleep 0.1; done")
-    with pytest.raises(RunFailed, match=r"it had not ended after 0.5 s(?s:.*)"):
+    with pytest.raises(
+        RunFailed, match=r"the run on 2 ranks failed: it had not ended after 0.5 s, which is its limit="
+    ):
         mpirun(2, "-c", "", limit=0.5)
     mpiexec_of_shell("exit 0")
     with pytest.raises(RunFailed, match=r"the run on 2 ranks failed: 2 of them left no report \(rank-0.json"):
         on_ranks(*draw(9, 9, 9), ranks=2)
 
 
-def test_ranks_whose_mpiexec_has_crashed_are_ended(mpiexec_of_shell, tmp_path):
-    mpiexec_of_shell(f"setsid sleep 600 & echo $! > {tmp_path}/rank; exit 1")
-    with pytest.raises(RunFailed, match=r"mpiexec's exit status is 1. All of them have ended"):
+@pytest.mark.parametrize("crashes", [True, False])
+def test_ranks_are_ended_whose_mpiexec_crashes_or_whose_notebook_is_interrupted(
+    crashes, mpiexec_of_shell, monkeypatch, tmp_path
+):
+    file, failure_of = tmp_path / "rank", mpi.failure_of
+
+    def interrupted(process, limit):
+        while not file.exists() or not file.read_text():
+            assert process.poll() is None
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(mpi, "failure_of", failure_of if crashes else interrupted)
+    mpiexec_of_shell(f"setsid sleep 600 & echo $! > {file}; {'exit 1' if crashes else 'wait'}")
+    with pytest.raises(RunFailed if crashes else KeyboardInterrupt) as raised:
         mpirun(2, "-c", "")
-    rank = int((tmp_path / "rank").read_text())
+    assert not crashes or "mpiexec's exit status is 1. All of them have ended" in str(raised.value)
+    rank = int(file.read_text())
     assert not psutil.pid_exists(rank) or psutil.Process(rank).status() == psutil.STATUS_ZOMBIE  # nobody's child
-
-
-INTERRUPTED = """
-import sys
-from summa import mpirun
-mpirun(2, "-c", "import os, sys, time; open(sys.argv[1] + '/' + str(os.getpid()), 'w'); time.sleep(600)", sys.argv[1])
-"""
-
-
-@pytest.mark.skipif(os.name == "nt", reason="an interrupt is sent otherwise there")
-def test_nothing_is_left_running_after_an_interrupt(tmp_path):
-    command = [sys.executable, "-c", INTERRUPTED, str(tmp_path)]
-    notebook = subprocess.Popen(command, start_new_session=True, stderr=subprocess.PIPE, text=True)
-    try:
-        until = time.monotonic() + 120
-        while len(list(tmp_path.iterdir())) < 2 and notebook.poll() is None and time.monotonic() < until:
-            time.sleep(0.05)
-        family = psutil.Process(notebook.pid).children(recursive=True)
-        ranks = {int(path.name) for path in tmp_path.iterdir()}
-        assert len(ranks) == 2 and ranks <= {process.pid for process in family}
-        notebook.send_signal(signal.SIGINT)
-        _, said = notebook.communicate(timeout=60)
-        assert "KeyboardInterrupt" in said
-        _, alive = psutil.wait_procs(family, timeout=10)
-        assert not alive
-    finally:
-        notebook.kill()
-        notebook.wait()
-
-
-def test_mpi4pys_benchmark_times_a_short_message_and_a_longer_one():
-    here = this_machine()
-    assert here.latency > 0 and here.bandwidth > 0
+    assert not left_running()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="macOS and Windows bind no process to a core")
-@pytest.mark.parametrize("ranks", [1, 3])
-def test_each_rank_has_one_core_and_they_share_none_that_they_need_not(ranks):
-    code = "import json, os; print(json.dumps(sorted(os.sched_getaffinity(0))))"
-    said = mpirun(ranks, "-c", code)
+def test_each_rank_has_one_core_and_they_share_none_that_they_need_not():
+    said = mpirun(3, "-c", "import json, os; print(json.dumps(sorted(os.sched_getaffinity(0))))")
     cores = [json.loads(one) for one in re.findall(r"\[[\d, ]+\]", said)]  # two may share a line
     there = len(os.sched_getaffinity(0)) * psutil.cpu_count(logical=False) // psutil.cpu_count()  # or two in each core
-    assert len(cores) == ranks and len({tuple(core) for core in cores}) == min(ranks, there)
+    assert len(cores) == 3 and len({tuple(core) for core in cores}) == min(3, there)

@@ -13,18 +13,13 @@ from helpers.launch import KernelError, cuda_source, draw
 pytestmark = pytest.mark.skipif(not devices.compiling(), reason="CUDA runs on a GPU")
 
 
-def test_what_numba_refuses_is_told_in_numbas_words():
-    @cuda.jit
-    def no_such_name(A, B, C):
-        C[0, 0] = A.nonsense
-
+def test_a_signature_that_takes_no_float32_is_told_in_numbas_words():
     @cuda.jit("void(float64[:, :], float64[:, :], float64[:, :])")
     def of_other_types(A, B, C):
         C[0, 0] = A[0, 0]
 
-    for function, words in ((no_such_name, "Unknown attribute 'nonsense'"), (of_other_types, "float64")):
-        with pytest.raises(KernelError, match=words):
-            cuda_source.ptx_of(function)
+    with pytest.raises(KernelError, match="float64"):
+        cuda_source.ptx_of(of_other_types)
 
 
 natively = pytest.mark.skipif(not devices.spirv_device(), reason="no OpenCL device takes SPIR-V")

@@ -1,6 +1,5 @@
 """What lies on an axes, as plain values that a test can compare: cells, frames, words, lines, bars."""
 
-import numpy as np
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_hex
 from matplotlib.patches import FancyArrowPatch, Rectangle
@@ -51,16 +50,6 @@ def words(ax):
         assert (t.get_ha(), t.get_va()) == ("center", "center")
         found[int(y), int(x)] = t.get_text()
     return found
-
-
-def texts(ax):
-    """[(x, y, text)] of all texts on the axes."""
-    return [(*t.get_position(), t.get_text()) for t in ax.texts]
-
-
-def lines(ax):
-    """[(x values, y values, colour)] of the lines and points, in the order they were drawn."""
-    return [(*(np.asarray(d, float) for d in line.get_data()), to_hex(line.get_color())) for line in ax.lines]
 
 
 def segments(ax):

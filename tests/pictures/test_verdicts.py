@@ -37,9 +37,9 @@ def numbers(text):
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("last", [False, True], ids=["first", "second"])
-def test_a_missing_barrier_shows_the_tile_and_the_element(dialect, last, drawn):
-    for finding in findings(dialect, "tiled", BARRIER[dialect], "pass" * (dialect == "CUDA"), last, TILE=4)[:2]:
+def test_a_missing_barrier_shows_the_tile_and_the_element(dialect, drawn):
+    first = dialect == "CUDA"  # in OpenCL the second
+    for finding in findings(dialect, "tiled", BARRIER[dialect], "pass" * first, not first, TILE=4)[:2]:
         text = picture_finding(finding).text
         name, (_, _, element, *_) = re.search("[AB]s", text)[0], numbers(text)
         (array,) = drawn[-1].axes

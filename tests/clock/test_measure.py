@@ -123,13 +123,6 @@ def test_a_gpu_is_warmed_up_for_a_time_and_timed_in_batches(clock):
     assert max(launches(k)) == 1000  # as many as a driver lets wait
 
 
-def test_what_is_simulated_is_not_launched(clock):
-    k = StandIn(clock, "PTX machine", 1.0)
-    with pytest.raises(ValueError, match=r"^not timed, on the PTX machine: a stand-in\. .* takes SPIR-V\.$"):
-        measure(k, (2, 3, 5))
-    assert k.seen == [] and clock.slept == []
-
-
 def test_a_function_of_the_host_gets_random_float32_of_1024_a_side(clock):
     calls, seconds = [], iter([60.0, 30.0, 1.0, 3.0, 2.0])  # a function may compile in its first call
 

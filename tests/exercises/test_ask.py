@@ -29,14 +29,6 @@ QUESTIONS = {asked(stub)[0]: (asked(stub), asked(solution)) for stub, solution i
 CASES = {name: eval(cases) for name, ((_, cases), _) in QUESTIONS.items()}
 
 
-def bytes_once(M, N, K):
-    return 4 * (M * K + K * N + M * N)
-
-
-def doublings_only(stride):
-    return min(32, 2 ** math.ceil(math.log2(4 * stride))) if stride else 1
-
-
 def of_all_bytes(n, side, panels, flops, latency, bandwidth):
     """No rank lacks its own blocks: they need no sending."""
     return 2 * n**3 / side**2 / flops + panels * 2 * math.log2(side) * latency + 8 * n * n / side / bandwidth
@@ -58,7 +50,7 @@ SLIPS = {
     "numbers_read": lambda M, N, K: 2 * M * N * min(K, 8),
     "least_bytes": lambda M, N, K: 8 * M * N * K,
     "shortest_seconds": lambda flop, moved, flop_rate, byte_rate: moved / byte_rate,
-    "sectors_touched": doublings_only,
+    "sectors_touched": lambda stride: {0: 1, 1: 4, 2: 8, 4: 16}.get(stride, 32),
     "summa_seconds": of_all_bytes,
     "may_lead": lambda *ends: sum(low <= max(ends[1::2]) for low in ends[::2]),
     "fewest_digits": lambda share: math.ceil(1 - math.log2(share)),  # without the square of u
@@ -80,9 +72,7 @@ SLIPS = {
     "instructions": lambda columns, lanes: columns // 16 + columns % 16,
     "ahead": sorted_apart,
     "greatest_share": lambda M, N, K, flops, bandwidth: min(1, max(M, N, K) / 6 * bandwidth / flops),
-    "least_seconds": lambda M, N, K, flops, bandwidth: max(
-        2 * M * N * (K - 1) / flops, bytes_once(M, N, K) / bandwidth
-    ),
+    "least_seconds": lambda M, N, K, flops, bandwidth: max(2 * M * N * K / flops, 4 * (M * K + 2 * K * N) / bandwidth),
 }
 
 

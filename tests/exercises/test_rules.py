@@ -3,14 +3,13 @@
 from types import SimpleNamespace
 
 import numpy as np
-import pytest
 from classroom.answers import ASK_A, ASK_B, MULTIPLIES, STORES
 
 from helpers import cuda_kernel, with_part
 from helpers.exercises import check_loads, prefetching, rules
-from helpers.exercises.prefetching import asked_early, double_buffered, judge_prefetching, print_order
+from helpers.exercises.prefetching import asked_early, double_buffered, print_order
 from helpers.launch import KernelError, draw
-from kernel_judge import Report, wrong_elements
+from kernel_judge import Finding, Report, wrong_elements
 from ptx_machine.touches import record_type
 
 SUMS = """
@@ -25,22 +24,22 @@ def tiled(text):
     return cuda_kernel(with_part("CUDA", "tiled", (1, 4), text), like="tiled", TILE=4)
 
 
-@pytest.fixture
-def right(monkeypatch):
-    """What is not looked at here: whether a kernel is right."""
+def test_what_misses_the_idea_is_told_as_right_and_counted(monkeypatch):
+    k = tiled(f"{SUMS}k0 += TILE")
     monkeypatch.setattr(rules, "check", lambda k: Report("it", ()))
-
-
-def test_what_misses_the_idea_is_told_as_right_and_counted():
-    report = check_loads(tiled(f"{SUMS}k0 += TILE"))
-    assert not report and "computes the right C, but misses the idea" in repr(report)
+    report = check_loads(k)
+    assert not report and "it computes the right C, but misses the idea" in repr(report)
     assert "8,192 from global memory at 16 x 16 x 16, where 2,048 do." in repr(report)
+    wrong = Report("it", (Finding("hang", "it hangs"),))
+    monkeypatch.setattr(rules, "check", lambda k: wrong)
+    assert check_loads(k) is wrong
 
 
-def test_where_nothing_counts_the_verdict_says_so(monkeypatch, right):
+def test_where_nothing_counts_the_verdict_says_so(monkeypatch):
     def uncounted(*_):
         raise KernelError("nobody can follow it")
 
+    monkeypatch.setattr(rules, "check", lambda k: Report("it", ()))
     monkeypatch.setattr(rules, "trace", uncounted)
     report = check_loads(tiled(f"{SUMS}k0 += TILE"))
     assert report and "not looked for here: whether it keeps to the idea: nobody can follow it" in repr(report)
@@ -59,11 +58,6 @@ def test_a_thread_waits_where_it_stores_what_it_has_just_asked_for(capsys):
     assert others == ["ask 2, read 8, store 2", "ask 2, read 8, store 2", "read 8\n"]
     print_order(cuda_kernel("tiled", TILE=4), 4, 4, 4)
     assert capsys.readouterr().out.split("\n  ")[1:] == ["ask 1, wait, store 1, ask 1, wait, store 1", "read 8\n"]
-
-
-def test_prefetching_without_tiles_loads_too_much(right):
-    findings = judge_prefetching(double_buffered(f"{SUMS}k0 += TILE")).findings
-    assert [finding.kind for finding in findings] == ["too many loads"]
 
 
 def ordered(text):

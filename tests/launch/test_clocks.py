@@ -7,7 +7,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from helpers import opencl_kernel
+from helpers import cuda_kernel, opencl_kernel
+from helpers.checking.run_check import product_of
+from helpers.launch import KernelError
 
 # The modules; `helpers.launch` has no other of these names.
 OPENCL, CUDA = (importlib.import_module(f"helpers.launch.{name}") for name in ("on_opencl", "on_cuda"))
@@ -90,3 +92,12 @@ def gpu(monkeypatch):
 def test_a_cuda_gpu_is_timed_between_two_events_around_all_launches_in_milliseconds(gpu):
     assert CUDA.CudaBackend().timed(lambda: gpu.append("launch"), 5) == pytest.approx(0.003)
     assert gpu == ["record", *["launch"] * 5, "record", "synchronize"]
+
+
+def test_what_a_driver_stops_says_what_to_do(gpu):
+    def stopped():
+        raise RuntimeError("[700] Call to cuEventSynchronize results in CUDA_ERROR_ILLEGAL_ADDRESS")
+
+    with pytest.raises(KernelError, match=r"the GPU stopped a kernel: .*restart Python") as lost:
+        CUDA.CudaBackend().timed(stopped, 3)
+    assert product_of(cuda_kernel("naive")).failure(lost.value).kind == "crash"

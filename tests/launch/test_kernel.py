@@ -64,14 +64,6 @@ def test_packed_is_right_on_thin_products(M, N, K):
     assert not wrong_elements(opencl_kernel("packed")(A, B), A, B).any()
 
 
-@pytest.mark.parametrize("given", [dict(BM=4, TM=4), dict(BM=1, TM=1, BN=128, BK=256, TN=8)])
-def test_packed_with_sizes_for_thin_products_is_right_on_any(given):
-    k = opencl_kernel("packed", **given)
-    for shape in [(1, 1, 1), (9, 3, 130), (70, 1, 65), (33, 300, 40)]:
-        A, B = draw(*shape)
-        assert not wrong_elements(k(A, B), A, B).any(), shape
-
-
 def test_one_column_has_a_kernel_of_its_own():
     k = opencl_kernel("packed")
     assert k.fitted(300, 1, 40).step == "column" and k.fitted(300, 2, 40).step == "packed"
@@ -138,12 +130,6 @@ def test_bad_operands_are_named(A, B, error, words):
     with pytest.raises(error) as raised:
         validate(A, B)
     assert words in str(raised.value)
-
-
-def test_the_ptx_machine_refuses_sizes_that_take_minutes(no_spirv):
-    k = cuda_kernel("tiled")
-    with pytest.raises(ValueError, match=r"would take the PTX machine minutes.*128 x 128 x 64"):
-        k(*draw(1024, 1024, 1024))
 
 
 def test_a_matrix_of_more_elements_than_32_bits_count_is_refused():

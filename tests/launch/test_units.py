@@ -63,18 +63,6 @@ def test_without_a_gpu_it_runs_compiled_and_says_so():
     assert k.inputs == "tf32" and not wrong_elements(k(A, B), A, B, "tf32").any()
 
 
-@needs_compiler
-@pytest.mark.skipif(not devices.compiling(), reason="a GPU runs it here")
-def test_what_no_gpu_would_do_is_no_product(no_spirv):
-    source = cuda_kernel("naive").source
-    planted = source.replace("C[row, col] =", "C[row + 8000000, col] =")
-    assert planted != source
-    k = cuda_kernel(planted, like="naive")
-    k.checked = True
-    with pytest.raises(KernelError, match=r"out of bounds: .*outside every array"):
-        k(*draw(32, 32, 16))
-
-
 def test_a_gpu_without_such_units_is_refused_by_name(monkeypatch):
     t4 = replace(devices.PTX_MACHINE, name="Tesla T4", kind="GPU", handle=SimpleNamespace(compute_capability=(7, 5)))
     monkeypatch.setattr(devices, "cuda_device", lambda: t4)

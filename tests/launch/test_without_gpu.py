@@ -5,21 +5,11 @@ import sys
 
 import numpy as np
 import pytest
-from numba import cuda
 
 from helpers import check, cuda_kernel, devices, opencl_kernel
-from helpers.launch import KernelError, cuda_source, draw
+from helpers.launch import draw
 
 pytestmark = pytest.mark.skipif(not devices.compiling(), reason="CUDA runs on a GPU")
-
-
-def test_a_signature_that_takes_no_float32_is_told_in_numbas_words():
-    @cuda.jit("void(float64[:, :], float64[:, :], float64[:, :])")
-    def of_other_types(A, B, C):
-        C[0, 0] = A[0, 0]
-
-    with pytest.raises(KernelError, match="float64"):
-        cuda_source.ptx_of(of_other_types)
 
 
 natively = pytest.mark.skipif(not devices.spirv_device(), reason="no OpenCL device takes SPIR-V")

@@ -9,23 +9,13 @@ from few import SMALL
 from matplotlib.text import Text
 
 from helpers import cuda_kernel, ladder, opencl_kernel, pictures, show
-from helpers.clock import Limits, Scoreboard, Timing
+from helpers.clock import Limits, Timing, read_results
 from helpers.instruments import CompiledRun, predict, predicted_ladder
 from helpers.pictures import film, indices
 from ptx_machine import KINDS
 
 EXECUTED = dict.fromkeys(KINDS, 0) | {"FMA": 64, "shared load": 32, "global load": 16, "whole-number arithmetic": 8}
 RUN = CompiledRun((), (), EXECUTED | {"branch": 8}, {}, (), (), "naive", 4, 4, 4, "")
-
-
-def board(M):
-    """A scoreboard of three contestants at M x M x M."""
-    timings = (
-        Timing("Python", "numpy_matmul", M, M, M, 2.0, 0.1, "a device", {}),
-        Timing("OpenCL", "CLBlast", M, M, M, 4.0, 0.1, "a device", {}),
-        Timing("OpenCL", "tiled", M, M, M, 1.0, 0.1, "a device", {}),
-    )
-    return Scoreboard(M, M, M, timings, ((2.0,), (4.0,), (1.0,)), 4 * M**3, "a device")
 
 
 ALL = {
@@ -40,16 +30,12 @@ ALL = {
     "landscape": lambda: pictures.picture_landscape(
         {(x, y): x * y if x < y else None for x in (4, 8, 16) for y in (8, 16, 32)}, "BM", "BN"
     ),
-    "growth": lambda: pictures.growth_chart([board(8), board(16)], "recorded on 2026-01-01"),
-    "predicted ladder": lambda: pictures.ladder_chart([], predicted_ladder("A100", 512)),
+    "growth": lambda: pictures.growth_chart(read_results()[0].boards, "2026-01-01"),
+    "ladder": lambda: pictures.ladder_chart(
+        [Timing("OpenCL", "naive", 8, 8, 8, 1e-2, 0.1, "a device", {})], predicted_ladder("A100", 512)
+    ),
     "units": lambda: pictures.picture_units(predict("tiled", "A100", 512, 512, 512)),
     "executed": lambda: pictures.executed_chart({"naive": RUN, "again": RUN}),
-    "chart": lambda: pictures.ladder_chart(
-        [
-            Timing("Python", "numpy_matmul", 8, 8, 8, 1e-3, 0.1, "host", {}),
-            Timing("OpenCL", "naive", 8, 8, 8, 1e-2, 0.1, "a device", {}),
-        ]
-    ),
     "roofline": lambda: pictures.roofline(Limits("a device", 5e11, 1e11), [("naive", 0.25), ("ceiling", 8)]),
 }
 

@@ -30,7 +30,7 @@ CASES = {name: eval(cases) for name, ((_, cases), _) in QUESTIONS.items()}
 
 
 def of_all_bytes(n, side, panels, flops, latency, bandwidth):
-    """No rank lacks its own blocks: they need no sending."""
+    """As if its own blocks were sent to a rank, too."""
     return 2 * n**3 / side**2 / flops + panels * 2 * math.log2(side) * latency + 8 * n * n / side / bandwidth
 
 

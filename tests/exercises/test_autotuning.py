@@ -6,7 +6,7 @@ import re
 import pytest
 
 from helpers.exercises import autotuning
-from helpers.exercises.autotuning import PLACES, SEARCHES, TRIES, Land, judge_search
+from helpers.exercises.autotuning import PLACES, SEARCHES, TRIES, Land, judge_search, steps
 
 
 def neighbours(best, left):
@@ -87,4 +87,6 @@ def test_the_first_place_is_on_a_low_hill_and_the_peak_is_far_from_it():
     rates = {at: land.rate(at) for at in order}
     assert rates[order[0]] == 20 and rates[land.peak] == max(filter(None, rates.values())) == 100
     assert all(a != c for a, c in zip(order[0], land.peak, strict=True))
+    near = [at for at in PLACES if sum(x != y for x, y in zip(at, order[0], strict=True)) <= 2]
+    assert all(rates[at] in (None, 20 * 0.9 ** steps(at, order[0])) for at in near)
     assert 0 < sum(rate is None for rate in rates.values()) < 0.3 * len(PLACES)

@@ -35,6 +35,15 @@ def test_what_misses_the_idea_is_told_as_right_and_counted(monkeypatch):
     assert check_loads(k) is wrong
 
 
+def test_neighbours_read_together_as_in_the_rung():
+    source = cuda_kernel("coalesced").source
+    turned = source.replace("col, row = cuda.grid(2)", "row, col = cuda.grid(2)")
+    k, apart = (cuda_kernel(one, like="coalesced", BM=4, BN=8) for one in (source, turned))
+    assert rules.more_than_its_rung(k, 4, 8, 4) == []
+    [finding] = rules.more_than_its_rung(apart, 4, 8, 4)
+    assert finding.message == "neighbours in x do not read A together; 128 pieces of 16 bytes, where 32 do"
+
+
 def test_where_nothing_counts_the_verdict_says_so(monkeypatch):
     def uncounted(*_):
         raise KernelError("nobody can follow it")

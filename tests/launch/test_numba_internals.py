@@ -1,5 +1,8 @@
 """What the course takes from inside Numba is still there and does what it did. Each test says which hook broke."""
 
+from types import SimpleNamespace
+
+import pytest
 from numba import cuda
 
 from helpers.launch import numba_internals as hooks
@@ -22,3 +25,16 @@ def test_what_is_jitted_is_known_with_the_function_inside():
     assert hooks.plain_function(len) is None
     assert hooks.is_device_function(function), "device functions are no longer told from kernels"
     assert not hooks.is_device_function(kernel)
+
+
+def refused(inst, *inner):
+    if inner:
+        refused(*inner)
+    raise ValueError("refused")
+
+
+def test_the_statement_that_numba_had_in_hand_last_is_the_first_place():
+    statements = [SimpleNamespace(loc=SimpleNamespace(filename="kernel.py", line=line)) for line in (7, 3)]
+    with pytest.raises(ValueError, match="refused") as error:
+        refused(*statements)
+    assert hooks.places_of(error.value) == [("kernel.py", 3), ("kernel.py", 7)]

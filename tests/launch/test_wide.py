@@ -1,13 +1,9 @@
-"""Loads and stores of four: on the PTX machine here, on a GPU by the same names, one instruction when compiled."""
+"""Loads and stores of four: on the PTX machine here, on a GPU by the same names."""
 
 import numpy as np
-from few import SMALL
-from needed import needs_compiler
 from numba import cuda
 
-from helpers import cuda_kernel
 from helpers.cuda.intrinsics import load4, store4
-from helpers.instruments.prediction import ptx_of
 
 
 @cuda.jit
@@ -22,10 +18,3 @@ def test_four_numbers_go_where_they_should():
     d_Y = cuda.to_device(np.zeros((3, 4), np.float32))
     turned_about[1, 3](cuda.to_device(X), d_Y)
     np.testing.assert_array_equal(d_Y.copy_to_host(), X[:, :3:-1])
-
-
-@needs_compiler
-def test_a_load_of_four_is_one_instruction():
-    text = ptx_of(cuda_kernel("vectorized", **SMALL["vectorized"]), "sm_90")
-    for wide in ("ld.global.v4.f32", "ld.shared.v4.f32", "st.shared.v4.f32"):
-        assert wide in text, f"no {wide}"

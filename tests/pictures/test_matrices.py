@@ -52,6 +52,9 @@ def test_a_panel_has_white_words_on_dark_cells_and_outlines():
     assert drawing.tint("#000000", 0.5) == "#7a7a79" and drawing.tint(A, 1) == A
     drawing.outline(ax, 1, 0, 1, 3, A)
     assert frames(ax) == [(1, 0, 1, 3, A)]
+    for sides in ((129, 1), (64, 65)):
+        with pytest.raises(ValueError, match="stay at 4096, and at 128 a side"):
+            drawing.panel(ax, *sides, {}, "too many")
 
 
 def test_c_stands_where_its_row_of_a_meets_its_column_of_b():

@@ -74,6 +74,12 @@ def test_of_a_long_array_its_end_is_shown_in_rows_of_a_warp(drawn):
     assert {32 * (top + r) + c for (r, c), colour in shown.items() if colour == FAULT} == set(behind)
 
 
+def test_of_a_large_matrix_what_lies_around_the_element_is_shown(drawn):
+    picture_finding(Finding("wrong", "it", drawn=Drawn((), "C", (200, 300), (100 * 300 + 250,))))
+    shown = cells(*drawn[-1].axes)  # rows from 68 and columns from 218 on
+    assert len(shown) == 64 * 64 and [cell for cell, colour in shown.items() if colour == FAULT] == [(32, 32)]
+
+
 def test_elements_that_nobody_stores_are_red(drawn):
     (hole,) = findings("CUDA", "naive", "col >= C.shape[1]", "col >= C.shape[1] or row == 2")
     assert picture_finding(hole).text == "7 of the 35 elements of C, in red, are never stored"

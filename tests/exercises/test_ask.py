@@ -10,7 +10,7 @@ import pytest
 from classroom.solved import in_pages
 
 from helpers import ask
-from helpers.exercises.answers import WITHIN
+from helpers.exercises.answers import WITHIN, judge_wishes
 
 # ------------------------------------------------------------------------------------------------- cases of the pages
 
@@ -29,21 +29,6 @@ QUESTIONS = {asked(stub)[0]: (asked(stub), asked(solution)) for stub, solution i
 CASES = {name: eval(cases) for name, ((_, cases), _) in QUESTIONS.items()}
 
 
-def of_all_bytes(n, side, panels, flops, latency, bandwidth):
-    """As if its own blocks were sent to a rank, too."""
-    return 2 * n**3 / side**2 / flops + panels * 2 * math.log2(side) * latency + 8 * n * n / side / bandwidth
-
-
-def waits_one_block_less(work, latency, blocks, early):
-    wait = max(0, latency - work) if early else latency
-    return (wait / (work + wait)) ** (blocks - 1)
-
-
-def sorted_apart(mine, theirs):
-    """It compares times of different rounds."""
-    return len(mine) >= 9 and all(b > 1.05 * a for a, b in zip(sorted(mine), sorted(theirs), strict=True))
-
-
 # One slip that is hard to see for each question; the likeliest ones are in teaching/, which tests/classroom tries.
 SLIPS = {
     "idle_threads": lambda elements, threads: max(threads - elements, -elements % 256),
@@ -51,7 +36,7 @@ SLIPS = {
     "least_bytes": lambda M, N, K: 8 * M * N * K,
     "shortest_seconds": lambda flop, moved, flop_rate, byte_rate: moved / byte_rate,
     "sectors_touched": lambda stride: {0: 1, 1: 4, 2: 8, 4: 16}.get(stride, 32),
-    "summa_seconds": of_all_bytes,
+    "summa_seconds": lambda n, side, panels, flops, latency, bandwidth: 2 * n**3 / side**2 / flops,
     "may_lead": lambda *ends: sum(low <= max(ends[1::2]) for low in ends[::2]),
     "fewest_digits": lambda share: math.ceil(1 - math.log2(share)),  # without the square of u
     "shared_words": lambda WM, WN, held: round((WM + WN) / (WM * WN * held), 3),
@@ -67,10 +52,10 @@ SLIPS = {
     "on_my_card": lambda sms, clock: 5743.693 * sms / 128 * clock / 2.52e9,
     "fits": lambda BM, BN, BK, TM, TN: BM // TM * (BN // TN) < 1024 and 8 * BK * (BM + 4 + BN) <= 49152,
     "fewest_sums": math.lcm,
-    "waiting": waits_one_block_less,
+    "waiting": lambda work, latency, blocks, early: (latency / (work + latency)) ** blocks,
     "lucky": lambda kernels, rounds: 1 - (1 - 1 / 2**rounds) ** kernels,
     "instructions": lambda columns, lanes: columns // 16 + columns % 16,
-    "ahead": sorted_apart,
+    "ahead": lambda mine, theirs: len(mine) >= 9 and min(theirs) > 1.05 * max(mine),
     "greatest_share": lambda M, N, K, flops, bandwidth: min(1, max(M, N, K) / 6 * bandwidth / flops),
     "least_seconds": lambda M, N, K, flops, bandwidth: max(2 * M * N * K / flops, 4 * (M * K + 2 * K * N) / bandwidth),
 }
@@ -83,7 +68,13 @@ def test_a_slip_is_a_wrong_number_in_one_of_the_cases_and_the_solution_has_the_s
     assert in_solution in (in_stub, (name, f"{name}_cases"))
 
 
-# -------------------------------------------------------------------------------------------------------- the verdict
+# ------------------------------------------------------------------------------------------------------- the verdicts
+
+
+def test_a_wish_is_met_or_not_or_nobody_has_answered_yet():
+    report = judge_wishes({"fast": True, "small": False, "right": None})
+    assert [(one.kind, one.message) for one in report.findings] == [("not met", "small"), ("not yet", "right")]
+    assert repr(report) == "✓ fast\n✗ small\n… right" and judge_wishes({"fast": True})
 
 
 def product(a, b):

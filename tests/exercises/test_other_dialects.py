@@ -1,13 +1,11 @@
 """The course's kernels as an AMD GPU's code, beyond what page 14 shows."""
 
-import gpu_page
 import numpy as np
 import pytest
 
 from helpers import devices
 from helpers.exercises.other_dialects import amd_report
 from helpers.launch import KernelError
-from old_roc import vocabulary
 
 without_gpu = pytest.mark.skipif(not devices.compiling(), reason="CUDA runs on a GPU")
 
@@ -29,7 +27,3 @@ def test_what_cannot_be_had_is_refused_in_words():
         amd_report(np.zeros(3))
     with pytest.raises(ValueError, match=r"unknown AMD GPU 'MI30X'\. Do you mean MI300X"):
         amd_report("tiled", "MI30X")
-
-
-def test_the_tables_lines_of_wgsl_are_lines_of_the_kernel_in_wgsl():
-    assert {*vocabulary.WGSL} <= {line.strip() for line in gpu_page.source("tiled").splitlines()}

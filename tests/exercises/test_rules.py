@@ -37,11 +37,27 @@ def test_what_misses_the_idea_is_told_as_right_and_counted(monkeypatch):
 
 def test_neighbours_read_together_as_in_the_rung():
     source = cuda_kernel("coalesced").source
-    turned = source.replace("col, row = cuda.grid(2)", "row, col = cuda.grid(2)")
-    k, apart = (cuda_kernel(one, like="coalesced", BM=4, BN=8) for one in (source, turned))
-    assert rules.more_than_its_rung(k, 4, 8, 4) == []
-    [finding] = rules.more_than_its_rung(apart, 4, 8, 4)
-    assert finding.message == "neighbours in x do not read A together; 128 pieces of 16 bytes, where 32 do"
+    k, apart = (
+        cuda_kernel(one, like="coalesced", BM=4, BN=8) for one in (source, source.replace("[k, col]", "[col, k]"))
+    )
+    assert rules.more_than_its_rung(k, 4, 8, 8) == []
+    [finding] = rules.more_than_its_rung(apart, 4, 8, 8)
+    assert finding.message == "neighbours in x do not read B together; 256 pieces of 16 bytes, where 64 do"
+
+
+def test_it_is_counted_where_each_side_is_one_shorter_too(monkeypatch):
+    seen = []
+    monkeypatch.setattr(rules, "reads_apart", lambda k: [])
+    monkeypatch.setattr(rules, "loads_too_much", lambda k, *shape: seen.append(shape))
+    rules.more_than_its_rung(None, 4, 1, 8)
+    assert seen == [(4, 1, 8), (3, 1, 7)]
+
+
+def test_a_sum_in_c_itself_counts_only_where_numbers_are_kept_to_be_used_again():
+    summed = cuda_kernel("naive").source.replace("acc += ", "C[row, col] += ").replace("C[row, col] = acc", "pass")
+    assert rules.loads_too_much(cuda_kernel(summed, like="naive", BM=4, BN=4), 4, 4, 4) == []
+    [finding] = rules.loads_too_much(cuda_kernel(summed, like="tiled", TILE=4), 4, 4, 4)
+    assert finding.message == "192 from global memory at 4 x 4 x 4, where 32 do"
 
 
 def test_where_nothing_counts_the_verdict_says_so(monkeypatch):

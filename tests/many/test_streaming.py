@@ -48,6 +48,7 @@ def test_right_and_within_the_budget_and_the_bytes_are_the_plans(shape, budget, 
     assert 0 < counted["most"] <= k.last.plan.bytes_on_device <= budget and counted["now"] == 0
     assert k.last.bytes_up + k.last.bytes_down == k.last.plan.bytes_over_the_bus
     assert k.last.bytes_down == 4 * shape[0] * shape[1] * k.last.plan.counts[2]
+    assert np.isnan(k.upload(A, B).download()).all() and not k.upload(A, B, None).C.any()  # not launched yet
 
 
 def test_a_step_that_packs_its_operands_is_right():

@@ -130,8 +130,6 @@ def test_of_the_units_those_that_a_page_has_explained(drawn):
     rate = 2 * 4096**3 / p.units["memory"] / 1e9
     assert f"at most {rate:,.0f} GFLOP/s by these units" in text and "predicted" not in text
     assert "predicted" in pictures.picture_units(p, upto=[*UNITS][-1]).text
-    waits = pictures.picture_units(predict("register_1d", "H100", 4096, 4096, 4096), upto="loads and stores").text
-    assert "waiting" not in waits
 
 
 def test_a_chart_is_as_high_as_a_screen_at_most_and_its_names_do_not_meet_nor_are_cut_off(drawn):

@@ -72,7 +72,7 @@ def test_nothing_is_drawn_outside_its_picture_or_below_eleven_points_or_over_ano
         assert text.get_fontsize() >= 11, text
         assert box.x0 >= -1 and box.y0 >= -1 and box.x1 <= width + 1 and box.y1 <= height + 1, text
     for text in filter(Text.get_text, beside):
-        assert not text.get_window_extent().count_overlaps([one.get_window_extent() for one in panels]), text
+        assert not text.get_window_extent().padded(-3).count_overlaps([one.get_window_extent() for one in panels]), text
 
 
 def test_a_kernel_for_cpus_has_pictures_too(drawn):

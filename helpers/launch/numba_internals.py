@@ -1,6 +1,6 @@
 """Every part of Numba beside its public interface that the course leans on, whatever GPU there is.
 
-`cuda_without_gpu` has those with no GPU. `tests/launch/test_numba_internals.py` proves each of them.
+`cuda_without_gpu` has those with no GPU. `tests/launch/test_numba_internals.py`, refusals and predictions prove them.
 """
 
 import os

@@ -1,18 +1,13 @@
 """Contests: who is timed when, at which size, and who is said to be ahead. No test here waits, or depends on speed."""
 
-import math
-import random
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 from helpers import compare, ladder, measure_ladder
 from helpers.clock import Comparison, Timing, contest, timing
-from helpers.clock.timing import LONG_ENOUGH, ROUNDS, ladder_kernels, numpy_matmul, usual_size
-from helpers.devices import Device
+from helpers.clock.timing import LONG_ENOUGH, ROUNDS, ladder_kernels, usual_size
 from helpers.launch import Contestant
-from helpers.launch.kernel import Work
 
 
 @pytest.fixture
@@ -77,12 +72,6 @@ def test_the_usual_size_is_larger_with_a_gpu():
     assert usual_size([host, cpu]) == 512 and usual_size([host, cpu, gpu]) == 2048
 
 
-def test_numpys_product_is_numpys():
-    A, B = np.arange(6, dtype=np.float32).reshape(2, 3), np.arange(12, dtype=np.float32).reshape(3, 4)
-    C = numpy_matmul(A, B)
-    assert C.dtype == np.float32 and C.tolist() == [[20, 23, 26, 29], [56, 68, 80, 92]]
-
-
 @pytest.mark.parametrize(
     "ratios, verdict",
     [
@@ -96,78 +85,3 @@ def test_numpys_product_is_numpys():
 def test_an_order_is_five_per_cent_in_each_of_nine_rounds(ratios, verdict):
     t = Timing("OpenCL", "tiled", 8, 8, 8, 1.0, 0.0, "a device", {})
     assert Comparison(t, t, tuple(ratios)).verdict == verdict
-
-
-class Weather:
-    """A clock, and how many times as long as on a quiet machine a launch takes at that moment.
-
-    It is that of a machine which others use, as it was seen. wander: how far the speed is off, as a share, at a usual
-    moment; it takes about a second to change. spikes: the share of launches that something interrupts. Now and then
-    everything is slow for a while.
-    """
-
-    def __init__(self, wander, spikes, seed):
-        self.now, self.random, self.wander, self.spikes = 0.0, random.Random(seed), wander, spikes
-        self.off, self.slow_until = 0.0, 0.0
-
-    def perf_counter(self):
-        return self.now
-
-    monotonic = perf_counter
-
-    def sleep(self, seconds):
-        keeps = math.exp(-seconds / 0.5)
-        self.off = keeps * self.off + math.sqrt(1 - keeps**2) * self.random.gauss(0, self.wander)
-        self.now += seconds
-
-    def launch(self, seconds):
-        took = seconds * math.exp(self.off) * math.exp(self.random.gauss(0, 0.03))
-        if self.random.random() < self.spikes:
-            took *= self.random.choice([1.5, 3, 20])
-        if self.random.random() < self.spikes / 50:
-            self.slow_until = self.now + self.random.uniform(0.1, 2)
-        took *= 2 if self.now < self.slow_until else 1
-        self.sleep(took)
-        return took
-
-
-class Steady(Contestant, Work):
-    """Takes as long at each launch, but for the weather."""
-
-    dialect, name = "OpenCL", "steady"
-    device = Device("OpenCL", "a device", "CPU", "none", 64, 1 << 15)
-
-    def __init__(self, weather, seconds):
-        self.weather, self.seconds = weather, seconds
-
-    def upload(self, A, B, fill=np.nan):
-        return self
-
-    def timed(self, launches):
-        return sum(self.weather.launch(self.seconds) for _ in range(launches)) / launches
-
-    def download(self):
-        return None
-
-
-@pytest.mark.parametrize(
-    "wander, spikes, times, word",
-    [
-        (0.01, 0.01, 1, "undecided"),
-        (0.1, 0.1, 1, "undecided"),
-        (0.4, 0.4, 1, "undecided"),
-        (0.01, 0.01, 1.15, "ahead"),
-        (0.1, 0.1, 2, "ahead"),
-        (0.1, 0.1, 1 / 2, "behind"),
-    ],
-)
-def test_an_order_is_said_only_where_equal_kernels_get_none(monkeypatch, wander, spikes, times, word):
-    """On a quiet, a shared and a crowded machine; by the median alone, many equal kernels would get an order."""
-    found = []
-    for seed in range(100):
-        weather = Weather(wander, spikes, seed)
-        monkeypatch.setattr(timing, "time", weather)
-        found.append(compare(Steady(weather, 0.004), Steady(weather, 0.004 * times), 4))
-    verdicts = [one.verdict for one in found]
-    assert verdicts.count(word) > (99 if times == 1 else 80) and set(verdicts) <= {word, "undecided"}
-    assert wander < 0.4 or sum(not 0.95 < one.ratio < 1.05 for one in found) > 16

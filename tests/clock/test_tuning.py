@@ -140,8 +140,6 @@ def test_the_defaults_and_their_values_are_in_each_space(monkeypatch):
     assert "BK" in {name for p in beside for name in p if p[name] != given[0][name]}
 
 
-def test_what_is_not_there_or_has_no_speed_is_refused(no_spirv):
-    with pytest.raises(ValueError, match="packed is not written in CUDA"):
-        tune("packed", "CUDA")
+def test_what_has_no_speed_is_refused(no_spirv):
     with pytest.raises(ValueError, match="not timed, on the PTX machine: tiled"):
         tune("tiled", "CUDA")

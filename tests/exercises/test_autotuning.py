@@ -6,7 +6,7 @@ import re
 import pytest
 
 from helpers.exercises import autotuning
-from helpers.exercises.autotuning import PLACES, SEARCHES, TRIES, Land, judge_search
+from helpers.exercises.autotuning import PLACES, SEARCHES, TRIES, Land, judge_search, steps
 
 
 def neighbours(best, left):
@@ -27,26 +27,8 @@ def by_turns(points, rate, tries):
     return best
 
 
-def restarts(points, rate, tries):
-    """Climbs until nothing near is higher, then begins anywhere."""
-    left, found = list(points), []
-    while len(found) < tries:
-        point = random.choice(left)
-        left.remove(point)
-        here = rate(point) or 0
-        found.append((here, point))
-        while len(found) < tries and (near := neighbours(point, left)):
-            chosen = random.choice(near)
-            left.remove(chosen)
-            found.append((rate(chosen) or 0, chosen))
-            if found[-1][0] > here:
-                here, point = found[-1]
-    return max(found, key=lambda pair: pair[0])[1]
-
-
-@pytest.mark.parametrize("search", [by_turns, restarts])
-def test_a_search_that_looks_near_and_elsewhere_is_right(search):
-    report = judge_search(search)  # of up to 60 runs; a hundred verdicts on each agreed
+def test_a_search_that_looks_near_and_elsewhere_is_right():
+    report = judge_search(by_turns)  # of up to 60 runs; a hundred verdicts agreed
     assert report, report
 
 
@@ -54,9 +36,9 @@ def guess(points, rate, tries):
     return max(random.sample(points, tries), key=lambda p: rate(p) or 0)
 
 
-def climb(points, rate, tries, start=None):
+def climb(points, rate, tries):
     """It climbs from one start, until nothing near is left."""
-    point = start or points[0]
+    point = random.choice(points)
     left, here = [p for p in points if p != point], rate(point) or 0
     while tries > 1 and (near := neighbours(point, left)):
         tries, chosen = tries - 1, random.choice(near)
@@ -67,19 +49,11 @@ def climb(points, rate, tries, start=None):
     return point
 
 
-NEAR, AWAY = (
-    f"weak search: it finds the peak of a smooth hill in \\d+ of {SEARCHES} runs",
-    f"weak search: it begins on a low hill, and finds the high one in 0 of {SEARCHES}",
-)
-
-
 @pytest.mark.parametrize(
     "search, says",
     [
-        (guess, NEAR),
-        (lambda points, rate, tries: max(points[:tries], key=lambda p: rate(p) or 0), NEAR),
-        (climb, AWAY),
-        (lambda points, rate, tries: climb(points, rate, tries, random.choice(points)), AWAY),
+        (guess, f"weak search: it finds the peak of a smooth hill in \\d+ of {SEARCHES} runs"),
+        (climb, f"weak search: it begins on a low hill, and finds the high one in 0 of {SEARCHES}"),
     ],
 )
 def test_a_search_that_does_not_look_near_or_not_elsewhere_is_caught(search, says, monkeypatch):
@@ -99,7 +73,6 @@ def test_a_search_that_does_not_look_near_or_not_elsewhere_is_caught(search, say
         (lambda points, rate, tries: rate(points[0]), "not the best: it returns "),
         (lambda points, rate, tries: by_turns(points, rate, tries + 1), f"too many: it may try {TRIES} points, and "),
         (lambda points, rate, tries: [rate(points[0]), rate(points[0])] and points[0], "twice: it tries a point"),
-        (lambda points, rate, tries: [rate(p) for p in points[:9]] and points[9], "not the best: it returns {"),
         (lambda points, rate, tries: max(points[:tries], key=rate), "error: it raises TypeError"),  # None: cannot run
     ],
 )
@@ -109,9 +82,11 @@ def test_what_is_wrong_with_a_search_is_said(search, says):
 
 
 def test_the_first_place_is_on_a_low_hill_and_the_peak_is_far_from_it():
-    for seed in range(20):
-        order = random.Random(seed).sample(PLACES, len(PLACES))
-        land = Land(hidden=True)
-        rates = {at: land.rate(at) for at in order}
-        assert rates[order[0]] == 20 and rates[land.peak] == max(filter(None, rates.values())) == 100
-        assert all(a != c for a, c in zip(order[0], land.peak, strict=True))
+    order = random.sample(PLACES, len(PLACES))
+    land = Land(hidden=True)
+    rates = {at: land.rate(at) for at in order}
+    assert rates[order[0]] == 20 and rates[land.peak] == max(filter(None, rates.values())) == 100
+    assert all(a != c for a, c in zip(order[0], land.peak, strict=True))
+    near = [at for at in PLACES if sum(x != y for x, y in zip(at, order[0], strict=True)) <= 2]
+    assert all(rates[at] in (None, 20 * 0.9 ** steps(at, order[0])) for at in near)
+    assert 0 < sum(rate is None for rate in rates.values()) < 0.3 * len(PLACES)

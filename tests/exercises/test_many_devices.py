@@ -1,6 +1,5 @@
 """The exercise whose answer is a step of SUMMA: right numbers after each panel, and no byte but SUMMA's."""
 
-import numpy as np
 import pytest
 
 from helpers.exercises.many_devices import judge_panel_step
@@ -18,17 +17,8 @@ def step(me, *panel):
     a[:] = 0  # what came is the rank's own
 
 
-def columns_first(me, k0, k1, left, top):
-    """B first, a panel for each k, C bound anew, and an argument from all: MPI does not look at what others pass."""
-    for k in range(k0, k1):
-        b = me.column.bcast(me.B[k - me.of_B[me.i] :][:1], top)
-        a = me.row.bcast(me.A[:, k - me.of_A[me.j] :][:, :1], left)
-        me.C = me.C + np.einsum("ik,kj->ij", a, b)
-
-
-@pytest.mark.parametrize("right", [step, columns_first])
-def test_a_right_step_is_right(right):
-    report = judge_panel_step(right)
+def test_a_right_step_is_right():
+    report = judge_panel_step(step)
     assert report, report
 
 
@@ -58,8 +48,11 @@ def owner_does_not_call(me, k0, k1, left, top):
             overwrites,
             "M, N, K = 4, 6, 8, at the panel from k = 3 to 3: C of rank (0, 0) is wrong, though as many bytes",
         ),
-        (whole_blocks, "bytes: on 2 x 2 ranks, "),
-        (whole_blocks, "rank (0, 0) got 32 bytes along its row, not 24"),
+        (
+            whole_blocks,
+            "bytes: on 2 x 2 ranks, with M, N, K = 4, 6, 8, at the panel from k = 0 to 2: "
+            "rank (0, 0) got 32 bytes along its row, not 24",
+        ),
         (owner_does_not_call, "rank (0, 0) got 0 bytes along its row, not 24"),
         (
             lambda me, *panel: me.row.bcast(me.A, root=1 - me.j),
@@ -71,7 +64,6 @@ def owner_does_not_call(me, k0, k1, left, top):
         ),
         (lambda me, *panel: panels_of(me, *panel) and exit(3), "rank (0, 0) raises SystemExit: 3"),
         (lambda me, *panel: setattr(me, "C", panels_of(me, *panel)), "C of rank (0, 0) is wrong"),
-        (lambda me: me.C, "raises TypeError"),
     ],
 )
 def test_a_wrong_step_is_told_what_is_wrong(wrong, says):

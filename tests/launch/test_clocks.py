@@ -7,27 +7,22 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from helpers import opencl_kernel
+from helpers import cuda_kernel, opencl_kernel
+from helpers.checking.run_check import product_of
+from helpers.launch import KernelError
 
 # The modules; `helpers.launch` has no other of these names.
 OPENCL, CUDA = (importlib.import_module(f"helpers.launch.{name}") for name in ("on_opencl", "on_cuda"))
 
 
 @pytest.fixture
-def wall(monkeypatch):
-    """A wall clock that moves when its `now` is set."""
-    wall = SimpleNamespace(now=50.0)
-    wall.perf_counter = lambda: wall.now
-    monkeypatch.setattr(OPENCL, "time", wall)
-    return wall
-
-
-@pytest.fixture
-def opencl_work(monkeypatch, wall):
+def opencl_work(monkeypatch):
     """upload(kind) -> naive's work on a device of that kind, whose n-th launch takes 2 + n ms by its own clock.
 
     A launch takes another 0.5 s by the wall, when it is waited for.
     """
+    wall = SimpleNamespace(now=50.0)
+    monkeypatch.setattr(OPENCL, "time", SimpleNamespace(perf_counter=lambda: wall.now))
     monkeypatch.setattr(OPENCL.cl, "enqueue_nd_range_kernel", lambda *what: launched(what))
     events = []
 
@@ -61,15 +56,9 @@ def test_an_opencl_gpu_is_timed_by_the_profile_of_each_launch_in_nanoseconds(ope
     assert all(event.waited for event in events)
 
 
-@pytest.mark.parametrize("kind", ["CPU", "CPU (PoCL)"])
-def test_an_opencl_cpu_is_timed_by_the_wall(opencl_work, kind):
-    work, events = opencl_work(kind)
+def test_an_opencl_cpu_is_timed_by_the_wall_over_launches_of_the_whole_grid(opencl_work):
+    work, events = opencl_work("CPU (PoCL)")
     assert work.launch() == pytest.approx(0.5) and work.timed(4) == pytest.approx(0.5) and len(events) == 5
-
-
-def test_each_launch_is_one_of_the_whole_grid(opencl_work):
-    work, events = opencl_work("CPU")
-    work.timed(2)
     for event in events:
         queue, function, global_size, local_size = event.what
         assert (queue, function.function_name) == (work.on.queue, "naive")
@@ -101,13 +90,14 @@ def gpu(monkeypatch):
 
 
 def test_a_cuda_gpu_is_timed_between_two_events_around_all_launches_in_milliseconds(gpu):
-    on = CUDA.CudaBackend()
-
-    def launch():
-        gpu.append("launch")
-
-    assert on.timed(launch, 1) == pytest.approx(0.003)
-    assert gpu == ["record", "launch", "record", "synchronize"]
-    gpu.clear()
-    assert on.timed(launch, 5) == pytest.approx(0.003)
+    assert CUDA.CudaBackend().timed(lambda: gpu.append("launch"), 5) == pytest.approx(0.003)
     assert gpu == ["record", *["launch"] * 5, "record", "synchronize"]
+
+
+def test_what_a_driver_stops_says_what_to_do(gpu):
+    def stopped():
+        raise RuntimeError("[700] Call to cuEventSynchronize results in CUDA_ERROR_ILLEGAL_ADDRESS")
+
+    with pytest.raises(KernelError, match=r"the GPU stopped a kernel: .*restart Python") as lost:
+        CUDA.CudaBackend().timed(stopped, 3)
+    assert product_of(cuda_kernel("naive")).failure(lost.value).kind == "crash"

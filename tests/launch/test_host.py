@@ -20,22 +20,15 @@ def jitted(A, B, C):
     pass
 
 
-@pytest.mark.parametrize(
-    "given, says",
-    [
-        (jitted, "is neither a built kernel nor a function of .A, B.*Build a kernel first"),
-        (3, "3 is neither a built kernel nor a function"),
-    ],
-)
-def test_what_is_no_function_is_refused(given, says):
-    with pytest.raises(TypeError, match=says):
-        contestant(given)
+def test_what_is_no_function_is_refused():
+    with pytest.raises(TypeError, match=r"is neither a built kernel nor a function of .A, B.*Build a kernel first"):
+        contestant(jitted)
+    with pytest.raises(TypeError, match=r"^3 is neither"):
+        contestant(3)
 
 
-@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint64, np.float16, np.float64, complex])
-def test_numbers_of_every_kind_are_taken(dtype):
-    A, B = draw(2, 3, 4)
-    assert (HostKernel(lambda A, B: np.ones((2, 3), dtype))(A, B) == 1).all()
+def test_numbers_of_another_type_are_taken():
+    assert (HostKernel(lambda A, B: np.ones((2, 3), np.uint64))(*draw(2, 3, 4)) == 1).all()
 
 
 def test_a_function_may_write_to_its_operands():
@@ -49,13 +42,8 @@ def test_a_function_may_write_to_its_operands():
     assert (HostKernel(spoil)(A, B) == 3).all() and (A == 1).all() and (B == 1).all()
 
 
-@pytest.mark.parametrize(
-    "function, error, says",
-    [
-        (lambda A, B: None, NotYet, "it returns None"),
-        (lambda A, B: B, ValueError, r"it returns shape \(3, 4\) where C is \(2, 4\)"),
-    ],
-)
-def test_what_is_not_c_is_named(function, error, says):
-    with pytest.raises(error, match=says):
-        HostKernel(function)(*draw(2, 4, 3))
+def test_what_is_not_c_is_named():
+    with pytest.raises(NotYet, match="it returns None"):
+        HostKernel(lambda A, B: None)(*draw(2, 4, 3))
+    with pytest.raises(ValueError, match=r"it returns shape \(3, 4\) where C is \(2, 4\)"):
+        HostKernel(lambda A, B: B)(*draw(2, 4, 3))

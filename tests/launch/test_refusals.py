@@ -40,6 +40,11 @@ def test_what_numba_refuses_is_its_own_sentence_at_its_line(text, says, begins):
     assert not begins or source.splitlines()[line - 1].strip().startswith(begins), (line, said)
 
 
+def test_a_line_of_another_file_is_passed_over():
+    error = TypeError('no\nFile "numba/core.py", line 3:\nFile "<mine>", line 2:\n')
+    assert numba_says(error, "a\nb\nc", lambda name, line: line if name == "<mine>" else 0)[1] == 2
+
+
 def test_a_kernel_of_a_file_is_told_by_its_line_there(tmp_path):
     file = tmp_path / "cell.py"
     file.write_text("from numba import cuda\n\n\n@cuda.jit\ndef mine(A, B, C):\n    C[0, 0] = A.sise\n")

@@ -5,26 +5,11 @@ import sys
 
 import numpy as np
 import pytest
-from numba import cuda
 
 from helpers import check, cuda_kernel, devices, opencl_kernel
-from helpers.launch import KernelError, cuda_source, draw
+from helpers.launch import draw
 
 pytestmark = pytest.mark.skipif(not devices.compiling(), reason="CUDA runs on a GPU")
-
-
-def test_what_numba_refuses_is_told_in_numbas_words():
-    @cuda.jit
-    def no_such_name(A, B, C):
-        C[0, 0] = A.nonsense
-
-    @cuda.jit("void(float64[:, :], float64[:, :], float64[:, :])")
-    def of_other_types(A, B, C):
-        C[0, 0] = A[0, 0]
-
-    for function, words in ((no_such_name, "Unknown attribute 'nonsense'"), (of_other_types, "float64")):
-        with pytest.raises(KernelError, match=words):
-            cuda_source.ptx_of(function)
 
 
 natively = pytest.mark.skipif(not devices.spirv_device(), reason="no OpenCL device takes SPIR-V")

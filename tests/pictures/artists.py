@@ -1,9 +1,8 @@
-"""What lies on an axes, as plain values that a test can compare: cells, frames, words, lines, bars."""
+"""What lies on an axes, as plain values that a test can compare: cells, frames, words, lines."""
 
-import numpy as np
 from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_hex
-from matplotlib.patches import FancyArrowPatch, Rectangle
+from matplotlib.patches import Rectangle
 
 
 def rectangles(ax, filled=True):
@@ -53,26 +52,9 @@ def words(ax):
     return found
 
 
-def texts(ax):
-    """[(x, y, text)] of all texts on the axes."""
-    return [(*t.get_position(), t.get_text()) for t in ax.texts]
-
-
-def lines(ax):
-    """[(x values, y values, colour)] of the lines and points, in the order they were drawn."""
-    return [(*(np.asarray(d, float) for d in line.get_data()), to_hex(line.get_color())) for line in ax.lines]
-
-
 def segments(ax):
     """{((x, y), (x, y))} of lines with two ends."""
     return {tuple(sorted(zip(*(map(float, d) for d in line.get_data()), strict=True))) for line in ax.lines}
-
-
-def arrows(ax):
-    """Annotations that have an arrow: [(where it points, where it begins)]."""
-    found = [t for t in ax.texts if getattr(t, "arrow_patch", None) is not None]
-    assert all(isinstance(t.arrow_patch, FancyArrowPatch) for t in found)
-    return [(t.xy, t.xyann) for t in found]
 
 
 def ticks(axis):

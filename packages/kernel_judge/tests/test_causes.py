@@ -151,20 +151,10 @@ MADE = {
         "wrong numbers",
         "for k = 0, 1, ... it is there 2, 1, 1, 1, 1 times",
     ),
-    "the last tile twice": (
-        lambda A, B, C: A @ B + A[:, (len(B) - 1) // 4 * 4 :] @ B[(len(B) - 1) // 4 * 4 :],
-        "wrong numbers",
-        "for k = 0, 1, ... it is there 1, 1, 1, 1, 2 times",
-    ),
     "tiles that overlap": (
         lambda A, B, C: A * np.minimum(np.arange(1, len(B) + 1), 4) @ B,
         "wrong numbers",
         "for k = 0, 1, ... it is there 1, 2, 3, 4, 4 times, where K is 5; look at which tile a round takes",
-    ),
-    "the first tile in each round": (
-        lambda A, B, C: -(-len(B) // 4) * A[:, :4] @ B[:4],
-        "wrong numbers",
-        "for k = 0, 1, ... it is there 2, 2, 2, 2, 0 times",
     ),
     "tiles in float16": (
         lambda A, B, C: held(A, "float16") @ held(B, "float16"),
@@ -173,11 +163,6 @@ MADE = {
     ),
     "products in float16": (
         lambda A, B, C: (A.astype(np.float16)[:, :, None] * B.astype(np.float16)).astype(np.float32).sum(1),
-        "wrong numbers",
-        "of float32's 24 binary digits",
-    ),
-    "a sum in bfloat16": (
-        lambda A, B, C: held(A @ B, "bfloat16"),
         "wrong numbers",
         "of float32's 24 binary digits",
     ),
@@ -212,13 +197,10 @@ def with_noise(rows, columns):
     "rows, columns, shape, where",
     [
         (1, 0, (16, 8, 4), "the last rows"),
-        (2, 0, (16, 8, 4), ""),
-        (0, 1, (16, 8, 4), "the last columns"),
         (0, 2, (16, 8, 4), ""),
         (5, 0, (13, 6, 4), "the last rows"),
         (6, 0, (13, 6, 4), ""),
         (0, 2, (13, 6, 4), "the last columns"),
-        (0, 3, (13, 6, 4), ""),
     ],
 )
 def test_the_edge_is_what_the_last_tile_has(rows, columns, shape, where):

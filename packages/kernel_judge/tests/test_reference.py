@@ -57,27 +57,6 @@ def test_what_is_right_is_within_its_bound_and_not_in_float32s(kind):
     assert wrong_for(A, B, kind)(C + 2 * bound.astype(np.float32)).all() and error.max() > bound.max() / 100
 
 
-@pytest.mark.parametrize("deep", [1, 16])
-def test_sums_that_matrix_units_cut_off_are_within_the_bound(deep):
-    """All that one instruction adds is cut off where the largest ends, and then the sum; as no rounding would do."""
-    # A one, and what is lost of it each time: less than its last digit, but nearly that.
-    A, B = (np.full(shape, 2.0**-12, np.float32) for shape in ((1, 400), (400, 1)))
-    A *= 2 - np.float32(2.0**-10)
-    A[0, 0] = B[0, 0] = 1
-    total = 0.0
-    for k in range(0, 400, deep):
-        terms = np.append(A[0, k : k + deep].astype(np.float64) * B[k : k + deep, 0], total)
-        total = cut(cut(terms, terms.max()).sum(keepdims=True), None).item()
-    C = np.float32([[total]])
-    assert total == 1 and not wrong_elements(C, A, B, "float16").any() and wrong_elements(C, A, B).any()
-
-
-def cut(X, largest):
-    """X >= 0 without what lies below the last of 24 digits of `largest`, or of each itself."""
-    last = np.ldexp(1.0, np.frexp(X if largest is None else largest)[1] - 24)
-    return np.floor(X / last) * last
-
-
 def test_what_float16_cannot_hold_is_wrong():
     A, B = np.float32([[70000, 1]]), np.float32([[1], [1]])
     assert wrong_elements(np.float32([[np.inf]]), A, B, "float16").all()

@@ -11,7 +11,7 @@ from needed import needs_compiler
 
 from gpu_model import UNITS
 from gpu_model.published import MEASURED
-from helpers import cuda_kernel, devices, ladder, opencl_kernel
+from helpers import cuda_kernel, devices, opencl_kernel
 from helpers.instruments import (
     GPUS,
     against_published,
@@ -59,15 +59,6 @@ def test_no_prediction_beats_the_data_sheet_or_the_bytes_that_must_move():
             assert 0 < p.gflops * 1e9 <= gpu.flops_per_s and p.seconds * gpu.bytes_per_s >= 12 * size**2
             assert p.bytes[0] <= p.bytes[1] <= p.bytes[2] and p.limit in p.units
             assert sum(p.requests.values()) == pytest.approx(p.units["loads and stores"])
-
-
-@pytest.mark.parametrize("of", ladder.STEPS["matrix_units"].inputs)
-def test_matrix_units_are_predicted_where_a_gpu_has_them(of):
-    k = cuda_kernel("matrix_units", **ladder.STEPS["matrix_units"].defaults["GPU"] | {"INPUT": of})
-    p = predict(k, "H100", 4096, 4096, 4096)
-    most = 2 * GPUS["H100"].matrix[of] * GPUS["H100"].sms * GPUS["H100"].clock
-    assert 0 < p.gflops * 1e9 <= 1.000001 * most and p.units["multiply-adds"] == 0
-    assert p.units["matrix units"] >= 2 * 4096**3 / most
 
 
 def test_what_cannot_be_predicted_is_refused_by_name():

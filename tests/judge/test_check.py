@@ -4,7 +4,6 @@ Each cause, each word and what is decided on the way is tested on stand-ins: tes
 """
 
 import linecache
-from types import SimpleNamespace
 
 import numpy as np
 import pyopencl
@@ -12,10 +11,10 @@ import pytest
 from kernels import BUILD, PLACE, UNDER_OCLGRIND, build, cl
 
 from helpers import check, devices, opencl_kernel
-from helpers.checking import launched, opencl
+from helpers.checking import opencl
 from helpers.child import calls_opencl
 from helpers.ladder import ceil_div
-from helpers.launch import Contestant, HostKernel, draw
+from helpers.launch import HostKernel
 from kernel_judge import child
 
 SHAPES = [(5, 6, 7), (9, 10, 33)]
@@ -154,14 +153,3 @@ def test_a_function_that_calls_no_opencl_stays_here():
     k = opencl_kernel("tiled", TILE=4)
     assert not calls_opencl(HostKernel(lambda A, B: k(A, B))) and not calls_opencl(HostKernel(np.matmul))
     assert calls_opencl(HostKernel(lambda A, B: pyopencl.get_platforms()))
-
-
-def test_one_launch_is_judged_by_the_c_that_it_leaves():
-    (A, B), asked = draw(3, 4, 5), []
-
-    class Answering(Contestant):
-        def upload(self, *operands):
-            asked.append(operands)
-            return SimpleNamespace(launch=lambda: asked.append("launch"), download=lambda: "C")
-
-    assert launched(Answering(), A, B, 7.0) == "C" and asked == [(A, B, 7.0), "launch"]

@@ -96,7 +96,8 @@ def is_gone(pid):
 
 
 WAITS = """
-import sys
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 sys.path[:0] = [{here!r}]
 from test_child import in_child, looks_for_ever
 try:

@@ -86,7 +86,7 @@ def test_the_numbers_that_a_kernel_may_look_for(inputs):
         assert (X[:, 1:] == X[:, :-1]).any(axis=1).sum() > 20
     for turn in (3, 8, 9, 10, 12):
         plain = drawn((40, 50, 60), inputs, turn)[0]
-        assert len(np.unique(plain)) > 500 and (plain != 0).all()
+        assert len(np.unique(plain)) > 500 and np.count_nonzero(plain == 0) < 5
 
 
 def test_products_of_a_long_sum_that_are_missing_or_taken_twice_are_more_than_its_bound():

@@ -135,12 +135,21 @@ def test_where_there_is_a_gpu_a_check_hears_of_what_jit_was_told():
     assert "the kernel's signature says" in str(check(k, [(5, 6, 7)]))
 
 
-def test_a_kernel_of_numbas_is_watched_by_the_package_alone_and_no_requests_are_counted():
+ALONE = OnPtx(cuda.jit(right), (4, 4, 4), (4, 4), lambda M, N: (-(-M // 4), -(-N // 4)))
+
+
+def test_a_kernel_of_numbas_is_run_by_the_package_alone_and_no_requests_are_counted():
     """A run that counts requests takes three times as long."""
-    k = OnPtx(cuda.jit(right), (4, 4, 1), (4, 4), lambda M, N: (-(-M // 4), -(-N // 4)))
-    A, B = np.ones((5, 7), np.float32), np.ones((7, 6), np.float32)
-    done = k.run(A, B)
+    done = ALONE.run(np.ones((5, 7), np.float32), np.ones((7, 6), np.float32))
     assert done and (done.arrays[2] == 7).all() and done.requests == () and done.trace == ()
+
+
+def test_what_a_launch_may_take_and_what_it_costs_follow_from_its_tiles():
+    a_tile = 20 * (4 + 4) * 4 + 100 * 4 * 4 * 4 // 16
+    assert ALONE.limit(np.ones((7, 6), np.float32)) == 20_000 + 2 * a_tile
+    assert ALONE.cost((5, 6, 7)) == 50_000 + 8**3 + 8**3 * 3000 // (2 * 2 * 16)
+    assert ALONE.affordable([(5, 6, 7)] * 2 + [(4, 4, 999)]) == [(5, 6, 7)] * 2
+    assert ALONE.possible([(4096, 4096, 64), (4000, 4096, 64)]) == [(4000, 4096, 64)]
 
 
 def test_where_an_instruction_is_not_known_there_is_no_verdict(monkeypatch):

@@ -57,8 +57,9 @@ def test_equal_kernels_are_compiled_once_and_others_anew(monkeypatch):
     k = cuda_kernel("naive", BM=4, BN=4)
     other = cuda_kernel(k.source.replace("acc += ", "acc += 2 * "), like="naive", BM=4, BN=4)
     all_of_them = [k, cuda_kernel("naive", BM=4, BN=4), other, *(cuda_kernel("tiled", TILE=tile) for tile in (4, 8))]
+    all_of_them += [cuda_kernel("matrix_units")]  # whose units the oldest of these has
     texts = [prediction.ptx_of(one, "sm_80") for one in all_of_them] + [prediction.ptx_of(k, "sm_90")]
-    assert texts == ["text 1", "text 1", "text 2", "text 3", "text 4", "text 5"]
+    assert texts == ["text 1", "text 1", "text 2", "text 3", "text 4", "text 5", "text 6"]
 
 
 def test_what_cannot_be_reported_is_refused():

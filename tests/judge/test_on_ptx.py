@@ -22,7 +22,7 @@ START = "@cuda.jit{options}\ndef product(A, B, C):\n    row, col = cuda.grid(2)\
 GUARD = "    if row < C.shape[0] and col < C.shape[1]:\n"
 SUM = "        acc = float32(0)\n        for k in range(A.shape[1]):\n            acc += {term}\n"
 TERM, STORE = "A[row, k] * B[k, col]", "        C[row, col] = acc\n"
-SHAPES = [(1, 1, 1), (5, 6, 7), (9, 10, 33)]
+SHAPES = [(5, 6, 7), (1, 1, 1), (9, 10, 33)]
 
 
 def naive(term=TERM, store=STORE, guard=GUARD, total=None, before="", options=""):
@@ -91,7 +91,7 @@ FOUND = [
     (naive(store=STORE + "        A[row, 0] = acc\n"), "writes to an input: ", "A[row, 0] = acc"),
     (ENDLESS, "hang: ", "while k < A.shape[1]:"),
     (edited("tiled", ("As[ty, tx] =", "unused =")), "uninitialised: thread (", "acc += As[ty, k]", "tiled"),
-    (LEFT, "divergent barrier: only 1 of the 16 threads of block (", "cuda.syncthreads()", "tiled"),
+    (LEFT, "divergent barrier: only 8 of the 16 threads of block (1, 0) ", "cuda.syncthreads()", "tiled"),
     (edited("vectorized", *ODD, *NOT_ALIGNED), "misaligned: ", "store4(Bs, r, c, (b_new[i, 0],", "vectorized"),
 ]
 

@@ -175,6 +175,7 @@ def test_a_trace_is_taken_once_for_equal_kernels(runs):
         trace(opencl_kernel("naive", BM=4, BN=4), size, 2, 2)
     assert len(touches.recent) == touches.KEPT
     assert trace(cuda_kernel("naive", BM=4, BN=4), 3, 2, 2) is not first  # the oldest are let go
+    assert len(trace(cuda_kernel("naive", BM=4, BN=4), 32, 32, 32).accesses) == 0  # the largest that is followed
 
 
 def test_a_kernel_that_uses_another_number_is_another_kernel(runs):

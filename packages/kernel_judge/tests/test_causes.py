@@ -312,7 +312,7 @@ def off(where):
         ),
         (  # a larger one is right, so it is no bound
             lambda A, B, C: off(np.s_[64:] if len(A) == 70 else np.s_[:0])(A, B, C),
-            [(70, 70, 70), (80, 80, 80)],
+            [(70, 70, 70), (80, 80, 70)],
             "wrong numbers",
             "right at other shapes, and wrong at 70 x 70 x 70",
         ),

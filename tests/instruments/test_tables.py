@@ -1,11 +1,11 @@
-"""What counts look like when printed, and the small rules that they follow. Nothing is launched here."""
+"""What counts look like when printed, and the small rules that they follow."""
 
 from collections import namedtuple
 
 import numpy as np
 import pytest
 
-from helpers import cuda_kernel
+from helpers import cuda_kernel, opencl_kernel
 from helpers.instruments import Traffic, bank_conflicts, cells, coalescing, predicted_traffic, touches, trace
 from ptx_machine.touches import FIELDS, Row, Table, Trace, record_type
 
@@ -94,3 +94,51 @@ def test_lines_arrays_blocks_rounds_and_turns_are_instructions_of_their_own(monk
     ]
     assert counted(bank_conflicts, *accesses, monkeypatch=monkeypatch) == [(3, "load As", 1, 1, 1)]
     assert counted(coalescing, monkeypatch=monkeypatch) == []
+
+
+# ------------------------------------------------------------------------------------------------------ real kernels
+
+
+def by_access(table):
+    return {row.what: row for row in table.rows}
+
+
+def test_naive_asks_for_a_sector_a_thread_and_coalesced_for_four_a_warp():
+    naive = by_access(coalescing(cuda_kernel("naive", BM=32, BN=8), 32, 8, 2))
+    coalesced = by_access(coalescing(cuda_kernel("coalesced", BM=8, BN=32), 8, 32, 2))
+    # 8 warps, 2 rounds of k each. A row of A is 8 bytes, so that four of them share a sector.
+    assert (naive["load A"].instructions, naive["load A"].pieces, naive["load A"].fewest) == (16, 16 * 8, 16 * 4)
+    assert (naive["load B"].pieces, naive["store C"].pieces) == (16 * 1, 8 * 32)
+    assert (coalesced["load A"].pieces, coalesced["load B"].pieces, coalesced["store C"].pieces) == (16, 16 * 4, 8 * 4)
+    assert "acc += A[row, k] * B[k, col]" in naive["load A"].code
+    lines = by_access(coalescing(cuda_kernel("coalesced", BM=8, BN=32), 8, 32, 2, pieces="lines"))
+    assert [lines[f"load {name}"].pieces for name in "AB"] == [16, 16]
+    with pytest.raises(ValueError, match="unknown kind of piece 'banks'"):
+        coalescing(cuda_kernel("naive", BM=32, BN=8), 32, 32, 32, pieces="banks")
+
+
+def test_a_kernel_typed_at_pythons_prompt_has_neither_numbers_nor_code():
+    typed = (
+        "from numba import cuda\n@cuda.jit\ndef mine(A, B, C):\n    x, y = cuda.grid(2)\n"
+        "    if x < C.shape[0] and y < C.shape[1]:\n        C[x, y] = A[x, 0] * B[0, y]\n"
+    )
+    names = {}
+    exec(compile(typed, "<stdin>", "exec"), names)  # as Python's prompt does: the text is kept nowhere
+    table = coalescing(cuda_kernel(names["mine"], like="naive", BM=4, BN=4), 8, 8, 1)
+    assert {(row.line, row.code) for row in table.rows} == {(0, "")}
+    assert all(line.endswith("%") for line in repr(table).splitlines()[1:])
+
+
+def test_wide_accesses_are_served_for_a_part_of_a_warp_at_a_time():
+    """16 bytes a thread: 8 threads at a time, and 8 places side by side are the 32 banks; here two share each bank."""
+    source = """
+__kernel void wide(int M, int N, int K, __global float *A, __global float *B, __global float *C)
+{
+    __local float4 tile[32];
+    const int t = (get_local_id(1) * 8 + get_local_id(0)) % 32;
+    const float4 whole = tile[t * 2 % 32 + t / 16];
+    C[get_local_id(1) * N + get_local_id(0)] = whole.x;
+}
+"""
+    row = by_access(bank_conflicts(opencl_kernel(source, like="tiled", TILE=8), 8, 8, 1))["load tile"]
+    assert (row.instructions, row.pieces, row.fewest) == (2, 2 * 8, 2 * 4)  # two warps

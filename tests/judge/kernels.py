@@ -1,6 +1,7 @@
 """Kernels written for the checker: an element a thread, in any style."""
 
 import pytest
+from few import SMALL
 
 from helpers import cuda_kernel, devices, opencl_kernel
 
@@ -9,7 +10,6 @@ UNDER_OCLGRIND = pytest.mark.skipif(
 )
 
 BUILD = {"CUDA": cuda_kernel, "OpenCL": opencl_kernel}
-SMALL = {"naive": dict(BM=4, BN=4), "tiled": dict(TILE=4)}
 HEAD = (
     "__kernel void mine(const int M, const int N, const int K,\n"
     "                   __global const float *A, __global const float *B, __global float *C)\n"

@@ -49,6 +49,8 @@ def test_a_finding_is_said_by_its_key_in_either_language(monkeypatch):
     assert first == "✗ k 错误。" and second.startswith(
         "  换了分块大小就错（wrong at other sizes）：TILE=3 时，C 的每个错误元素"
     )
+    sizes = {"own": "TILE=4", "other": "TILE=3", "kind": Kind.RACE, "found": "x"}
+    assert "（race）" in words.said("other_sizes", **sizes)
 
 
 def test_a_line_that_the_source_does_not_have_is_left_out():

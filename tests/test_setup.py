@@ -2,25 +2,19 @@
 
 import ast
 import importlib.metadata
-import importlib.util
 import json
-import os
 import re
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
 
 import notebooks
 import pytest
-import readme_picture
-import yaml
 from distribution import PACKAGES, sources
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from cuda_without_gpu import stand_in
-from helpers.ladder import STEPS
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -35,14 +29,6 @@ def pins(name="constraints.txt"):
     found = {canonicalize_name(requirement.name): requirement for requirement in here}
     assert len(found) == len(here), "a package is pinned twice"
     return found
-
-
-def conda():
-    return yaml.safe_load((ROOT / "environment.yml").read_text())
-
-
-def pip_section():
-    return next(part["pip"] for part in conda()["dependencies"] if isinstance(part, dict))
 
 
 @pytest.mark.parametrize("extra", sorted(EXTRAS))
@@ -106,84 +92,12 @@ def test_dependencies_have_lower_bounds_only(line):
     assert [specifier.operator for specifier in Requirement(line).specifier] == [">="]
 
 
-@pytest.mark.parametrize("extra, name", [("cuda12", "cu12"), ("cuda13", "cu13")])
-def test_gpu_extras_name_extras_that_numba_cuda_has(extra, name):
-    package, *tools = map(Requirement, EXTRAS[extra])
-    assert [tool.name.removesuffix("-cu12") for tool in tools] == ["nvidia-cuda-nvcc", "nvidia-cuda-nvdisasm"]
-    assert package.extras == {name} and all(str(tool.marker) == 'sys_platform != "darwin"' for tool in tools)
-    if sys.platform != "darwin":
-        assert name in importlib.metadata.metadata("numba-cuda").get_all("Provides-Extra")
-
-
-def test_conda_installs_the_tested_course_with_a_python_that_it_allows():
-    assert pip_section() == ["-c tools/locks/constraints.txt", "-e .[lab,cuda13]"] and "pip" in conda()["dependencies"]
-    (python,) = [part for part in conda()["dependencies"] if str(part).startswith("python=")]
-    assert Requirement(f"course{PROJECT['requires-python']}").specifier.contains(python.removeprefix("python="))
-
-
-@pytest.mark.skipif(
-    importlib.util.find_spec("repo2docker") is None,
-    reason="jupyter-repo2docker is not installed; add it: pip install jupyter-repo2docker",
-)
-def test_binder_understands_the_environment():
-    """repo2docker writes a Dockerfile that has the whole course in place before conda and pip read it."""
-    run = subprocess.run(
-        [sys.executable, "-m", "repo2docker", "--no-build", "--debug", "."],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    said = run.stdout + run.stderr
-    assert run.returncode == 0, said
-    version = next(part for part in conda()["dependencies"] if str(part).startswith("python")).removeprefix("python=")
-    assert f"Building conda environment for python={version}" in said
-    assert "./postBuild" in said and os.access(ROOT / "postBuild", os.X_OK)  # MPI and Dask, for page 15
-    copied = re.search(r"COPY --chown=\d+:\d+ src/ \$\{REPO_DIR\}/", said)
-    assert copied and copied.start() < said.index('--file "environment.yml"')
-
-
-@pytest.mark.parametrize("readme", notebooks.READMES)
-@pytest.mark.parametrize("alive", [False, True])
-def test_a_readme_leads_to_binder_colab_and_the_web_once_it_is_published(readme, alive, monkeypatch):
-    owner, name = "somebody", "course"
-    monkeypatch.setattr(notebooks, "repository", lambda: f"https://github.com/{owner}/{name}" if alive else "")
-    door = notebooks.door(readme)
-    folder = "zh_CN/" if "zh" in readme else ""
-    for address in (
-        f"https://{owner}.github.io/{name}/{folder})",
-        f"https://mybinder.org/v2/gh/{owner}/{name}/HEAD?urlpath=lab/tree/notebooks/{folder}00_start_here.ipynb)",
-        f"https://colab.research.google.com/github/{owner}/{name}/blob/main/notebooks/{folder}00_start_here.ipynb)",
-    ):
-        assert (address in door) == alive
-    assert ("(docs/RELEASING.md)" in door) != alive
-
-
-@pytest.mark.parametrize("readme", notebooks.READMES)
-def test_before_it_is_published_no_link_to_the_course_looks_alive(readme):
-    text = (ROOT / readme).read_text(encoding="utf-8")
-    assert text.split("\n")[2] == notebooks.door(readme)
-    assert notebooks.repository() or not re.search(r"\]\([^)]*(?:matmul-ladder|mybinder|colab)|github.com/matmul", text)
-
-
 @pytest.mark.parametrize("readme, folder", [("README.md", ""), ("README.zh-CN.md", "zh_CN/")])
 def test_a_readmes_table_has_every_page_by_its_title(readme, folder):
     row = re.compile(r"^\| \[(.+?)\]\(notebooks/(?:zh_CN/)?(\w+)\.ipynb\) \|", re.MULTILINE)
     pages = sorted((ROOT / "notebooks" / folder).glob("[0-9]*.ipynb"))
     wanted = [(notebooks.read(path).cells[0].source.split("\n")[0].removeprefix("# "), path.stem) for path in pages]
     assert len(wanted) > 16 and row.findall((ROOT / readme).read_text(encoding="utf-8")) == wanted
-
-
-@pytest.mark.parametrize("readme", notebooks.READMES)
-def test_a_readmes_picture_says_what_was_recorded(readme):
-    text = (ROOT / readme).read_text(encoding="utf-8")
-    [words] = re.findall(r"^!\[(.*)\]\(tools/web/ladder_and_page\.png\)$", text, re.M)
-    rates = [(name, int(rate.replace(",", ""))) for name, rate in re.findall(r"(\w+) (\d[\d,]*)(?=[, ])", words)]
-    assert rates == list(readme_picture.recorded().items())
-    *ours, last = [name for name, _ in rates]
-    assert ours == [name for name in STEPS if name in ours] and last == "cuBLAS"  # a new rung need not be recorded
-    assert f"{readme_picture.recorded('OpenCL')['prefetched']:,}" in text
-    assert readme_picture.PICTURE.stat().st_size < 200_000
 
 
 def test_readme_says_the_minutes_that_each_page_says():

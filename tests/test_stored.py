@@ -3,8 +3,6 @@
 import json
 import sys
 
-import nbformat
-import notebooks
 import pytest
 from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
@@ -78,27 +76,3 @@ def test_where_the_pages_are_not_on_the_disk_there_is_the_line_alone(shell, caps
     ran(shell, capsys, "from helpers import needs")
     well, said, line = ran(shell, capsys, LACKS)
     assert not well and not said and line.endswith("Then restart Python.\n") and line.count("\n") == 1
-
-
-HIDE = """
-import sys
-from helpers import devices, needs
-devices.has_compiler = lambda: False
-needs.find_spec = lambda name: None
-sys.modules |= {"triton": None, "warp": None}
-"""
-
-
-@pytest.mark.bulk
-def test_page_18_is_shown_to_its_end_where_all_that_it_needs_is_missing():
-    [path] = notebooks.notebook_paths(["18"])
-    stored_page, page = notebooks.read(path), notebooks.read(path)
-    page.cells.insert(0, nbformat.v4.new_code_cell(HIDE))
-    notebooks.execute(page)  # raises where a cell fails
-    for cell, shown in zip(stored_page.cells, page.cells[1:], strict=True):
-        outputs = [one for one in shown.get("outputs", []) if one.get("name") != "stderr"]
-        assert [*map(text_of, outputs)] == [*map(text_of, cell.get("outputs", []))], cell.source
-
-
-def text_of(output):
-    return output.get("text") or output.data.get("text/plain")

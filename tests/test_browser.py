@@ -85,12 +85,6 @@ def browser():
 
 
 @pytest.fixture
-def look(browser):
-    with tabs(browser, NOT_OURS) as open_page:
-        yield open_page
-
-
-@pytest.fixture
 def jupyterlab(tmp_path):
     """The address of JupyterLab, started on a copy of the course's pages as the course's command starts it."""
     shutil.copytree(notebooks.FOLDER, tmp_path / "notebooks", ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
@@ -133,20 +127,21 @@ WIDE = """[...document.querySelectorAll('.jp-OutputArea-output, .jp-MarkdownOutp
     .map(box => box.scrollWidth + ' > ' + box.clientWidth + ': ' + box.innerText.slice(0, 80))"""
 
 
-def test_run_all_in_jupyterlab(jupyterlab, look):
+def test_run_all_in_jupyterlab(jupyterlab, browser):
     name = "00_start_here.ipynb"
     codes = [cell for cell in notebooks.read(notebooks.FOLDER / name).cells if cell.cell_type == "code"]
     pictures = sum(
         any(kind.startswith("image/") for kind in output.get("data", {})) for cell in codes for output in cell.outputs
     )
-    page = look(f"{jupyterlab}lab/tree/my_pages/{name}?token={TOKEN}&reset")
-    page.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status='idle']", state="attached")
-    page.evaluate("{ window.jupyterapp.commands.execute('notebook:clear-all-cell-outputs') }")
-    page.wait_for_function(f"{COUNTS}.every(count => count === null)")
-    page.evaluate("{ window.jupyterapp.commands.execute('notebook:run-all-cells') }")
-    page.wait_for_function(f"{ERRORS}.length || {COUNTS}.every(Number.isInteger)", timeout=300_000)
-    page.wait_for_function(f"{IMAGES}.every(image => image[0])")
-    counts, errors, images, wide = (page.evaluate(part) for part in (COUNTS, ERRORS, IMAGES, WIDE))
+    with tabs(browser, NOT_OURS) as look:
+        page = look(f"{jupyterlab}lab/tree/my_pages/{name}?token={TOKEN}&reset")
+        page.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status='idle']", state="attached")
+        page.evaluate("{ window.jupyterapp.commands.execute('notebook:clear-all-cell-outputs') }")
+        page.wait_for_function(f"{COUNTS}.every(count => count === null)")
+        page.evaluate("{ window.jupyterapp.commands.execute('notebook:run-all-cells') }")
+        page.wait_for_function(f"{ERRORS}.length || {COUNTS}.every(Number.isInteger)", timeout=300_000)
+        page.wait_for_function(f"{IMAGES}.every(image => image[0])")
+        counts, errors, images, wide = (page.evaluate(part) for part in (COUNTS, ERRORS, IMAGES, WIDE))
     assert errors == []
     assert counts == list(range(1, len(codes) + 1))
     assert len(images) >= pictures, "pictures that the file holds are missing on the page"

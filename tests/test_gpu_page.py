@@ -9,7 +9,7 @@ import gpu_page
 import pytest
 import test_browser
 import web
-from test_web import faults, served, site  # noqa: F401
+from test_web import served
 
 from helpers import ladder
 
@@ -273,17 +273,3 @@ def test_an_exercise_is_fetched_when_it_is_asked_for_and_solved_and_kept(opened,
     page.reload()
     ready(page, "own")
     assert ask.inner_text() == f"{WORDS['own']['try']} ✓"
-
-
-# ------------------------------------------------------------------------------------------------- in the web edition
-
-
-def test_in_the_book_everybody_can_read_a_verdict_on_a_phone(opened, site):  # noqa: F811
-    page = opened(site[1] + "zh_CN/your_gpu.html", 375, "dark")
-    ready(page)
-    own = ready(page, "own")
-    page.locator("#gpu-editor").fill(gpu_page.source("naive").replace("acc +=", "ac +="))
-    own.locator(".gpu-go").click()
-    assert ended(page, "own")[0] == "done"
-    assert page.evaluate("document.documentElement.scrollWidth") <= 375
-    assert faults(page) == []

@@ -166,14 +166,6 @@ def test_the_doctor_has_a_row_for_a_driver_that_was_left_out(monkeypatch):
     assert needs.missing([driver, device]) == [needs.OPENCL]
 
 
-@pytest.mark.parametrize("have, used", [("1", True), (None, False)])
-def test_what_some_pages_need_has_a_row_with_its_remedy(have, used, monkeypatch):
-    monkeypatch.setattr(needs, "find_spec", lambda module: have)
-    *_, engines, blocks = needs.of_some_pages()
-    for row, extra in ((engines, "many"), (blocks, "blocks")):
-        assert row.used == used and (needs.remedy(extra) in row.why) != used
-
-
 def test_oclgrind_that_is_broken_is_as_if_it_were_missing(monkeypatch):
     monkeypatch.setattr(drivers, "problem_in_child", lambda *_, **__: "it ends its process by signal 11")
     monkeypatch.setattr(devices, "oclgrind_library", devices.oclgrind_library.__wrapped__)

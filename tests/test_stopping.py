@@ -50,28 +50,6 @@ def test_a_stopped_cell_says_so_in_one_line(notebook, what):
     assert told == "go\nStopped. Nothing is broken: run the cell again.\n"
 
 
-BETWEEN = """
-import signal
-compiler = type(get_ipython().compile)
-real = compiler.__call__
-def stopped(*arguments):
-    compiler.__call__ = real
-    signal.raise_signal(signal.SIGINT)
-    return real(*arguments)
-compiler.__call__ = stopped
-print("the next statement")
-"""
-
-
-def test_a_cell_that_is_stopped_between_two_statements_says_so_in_one_line(notebook):
-    """IPython compiles the next one then: a busy machine was seen to be stopped there."""
-    said = []
-    reply = notebook[1].execute_interactive(BETWEEN, output_hook=said.append, timeout=120)
-    assert reply["content"]["status"] == "error"
-    told = [message["content"].get("text") for message in said if message["msg_type"] in ("stream", "error")]
-    assert told == ["Stopped. Nothing is broken: run the cell again.\n"]
-
-
 def test_after_a_restart_a_page_says_so_in_one_line():
     manager, client = start_new_kernel(cwd=str(notebooks.FOLDER / "zh_CN"))
     said = []

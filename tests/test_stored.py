@@ -76,3 +76,14 @@ def test_where_the_pages_are_not_on_the_disk_there_is_the_line_alone(shell, caps
     ran(shell, capsys, "from helpers import needs")
     well, said, line = ran(shell, capsys, LACKS)
     assert not well and not said and line.endswith("Then restart Python.\n") and line.count("\n") == 1
+
+
+def test_a_cell_that_is_stopped_between_two_statements_says_so_in_one_line(shell, capsys, monkeypatch):
+    """IPython compiles the next one then: a busy machine was seen to be stopped there."""
+
+    def stopped(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(type(shell.compile), "__call__", stopped)
+    well, _, line = ran(shell, capsys, "1")
+    assert not well and line == "Stopped. Nothing is broken: run the cell again.\n" and not shell.usual

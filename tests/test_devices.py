@@ -24,16 +24,10 @@ def python(code, *options, **environment):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no folder stands in for the user's")
-@pytest.mark.parametrize("home", ["a file", "none"])
-def test_a_home_that_cannot_be_written_is_replaced_while_the_process_runs(home, tmp_path, monkeypatch):
-    for name in ("HOME", "XDG_CACHE_HOME"):
-        monkeypatch.setenv(name, "")
-        monkeypatch.delenv(name)
-    if home == "none":  # a user without a name has none
-        monkeypatch.setattr(devices.os.path, "expanduser", lambda path: path.replace("~", os.environ.get("HOME", "~")))
-    else:
-        (tmp_path / "file").write_text("")
-        monkeypatch.setenv("HOME", str(tmp_path / "file"))
+def test_a_home_that_cannot_be_written_is_replaced_while_the_process_runs(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("HOME", str(tmp_path / "file"))
+    monkeypatch.setenv("XDG_CACHE_HOME", "")
     devices.find_home()
     devices.files.try_writing(devices.platformdirs.user_cache_path("pyopencl") / "any")
 
@@ -151,18 +145,6 @@ def test_a_gpu_counts_once_numba_has_run_a_kernel_there(problem, compiled_only, 
     monkeypatch.setattr(devices, "cuda_problem", lambda: problem)
     monkeypatch.delenv(devices.CUDA_OF_CHILD)
     assert devices.compiling() is compiled_only
-
-
-def test_a_kernel_that_another_processor_left_in_pyopencls_cache_is_built_anew(tmp_path):
-    """Intel's runtime refuses machine code of another processor, and machines may share a home."""
-    if not any(one.kind == "CPU" for one in devices.opencl_devices()):
-        pytest.skip("Intel's OpenCL runtime: pip install intel-opencl-rt intel-cmplr-lib-rt")
-    proof = "from helpers import devices; one = next(one for one in devices.opencl_devices() if one.kind == 'CPU')"
-    proof += "; print(devices.prove_opencl(one.handle))"
-    assert python(proof, XDG_CACHE_HOME=str(tmp_path)) == ("None", "")
-    (kept,) = tmp_path.glob("pyopencl/*/*/binary")
-    kept.write_bytes(kept.read_bytes()[:200])
-    assert python(proof, XDG_CACHE_HOME=str(tmp_path)) == ("None", "")
 
 
 def test_warp_is_loaded_without_a_word():

@@ -4,7 +4,6 @@ import json
 import re
 
 import gpu_page
-import notebooks
 import pytest
 from glossary import GLOSSARY
 
@@ -51,9 +50,3 @@ def test_a_browser_fetches_the_kernels_themselves_and_each_rungs_page(tmp_path):
     assert pages == list(zip(gpu_page.RUNGS, ["02", "03", "04", "05", "06", "09", "10"], strict=True))
     for step in gpu_page.RUNGS:
         assert (tmp_path / "gpu" / f"{step}.wgsl").read_text("utf-8") == gpu_page.source(step)
-
-
-def test_page_14_shows_the_frame_that_one_fills_here():
-    [path] = notebooks.notebook_paths(["14"])
-    text = "\n".join(cell.source for cell in notebooks.read(path).cells)
-    assert f"```wgsl\n{gpu_page.stub('tiled')}```" in text

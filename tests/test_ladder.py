@@ -19,16 +19,11 @@ GPU = Device("CUDA", "a GPU", "GPU", "", 1024, 48 * 1024)
 LEAST = [(256, 32 << 10), (4096, 256 << 10), (1024, 128 << 10), (1024, 48 << 10)]
 
 
-def kernel_files(dialect):
-    """The files of kernels; what kernels of the ladder call, is none."""
-    files = (Path(ladder.__file__).parent / dialect.name.lower()).glob(f"*.{dialect.suffix}")
-    return [file for file in files if file.stem not in ("__init__", "intrinsics")]
-
-
 def test_the_folder_listing_is_the_ladder():
     for dialect in dialects(None):
-        files = {file.stem for file in kernel_files(dialect)}
-        assert files == {name for name, step in ladder.STEPS.items() if dialect.name in step.dialects}
+        files = (Path(ladder.__file__).parent / dialect.name.lower()).glob(f"*.{dialect.suffix}")
+        kernels = {file.stem for file in files} - {"__init__", "intrinsics"}
+        assert kernels == {name for name, step in ladder.STEPS.items() if dialect.name in step.dialects}
 
 
 def test_what_is_less_exact_than_float32_is_no_rung():
@@ -85,24 +80,18 @@ def test_counted_loads_are_the_tables_formula(step):
         ("tiled", dict(INPUT="tf32"), "has no parameter 'INPUT'"),
         ("matrix_units", dict(INPUT="fp8"), "INPUT='fp8' must be one of these words: tf32, float16, bfloat16"),
         ("register_1d", dict(TM=5), "register_1d needs BM % TM == 0, which BM=64"),
+        ("register_2d", dict(BK=49), "50176 bytes of shared memory a block; a GPU has 1024 and 49152"),
     ],
 )
 def test_bad_parameters_are_named(step, given, words):
     with pytest.raises(ValueError, match=re.escape(words)):
         ladder.parameters(ladder.step(step), GPU, given)
-
-
-def test_too_much_shared_memory_is_named():
     assert ladder.parameters(ladder.step("register_2d"), GPU, dict(BK=48))["BK"] == 48
-    with pytest.raises(ValueError, match="50176 bytes of shared memory a block; a GPU has 1024 and 49152"):
-        ladder.parameters(ladder.step("register_2d"), GPU, dict(BK=49))
 
 
 def test_an_unknown_step_lists_the_steps():
     for build in (helpers.cuda_kernel, helpers.opencl_kernel):
-        with pytest.raises(
-            ValueError, match=r"unknown step 'tilde'. Do you mean tiled\? The steps are: naive, .*tiled, "
-        ):
+        with pytest.raises(ValueError, match=r"unknown step 'tilde'. Do you mean tiled\? The steps are: naive, "):
             build("tilde")
 
 

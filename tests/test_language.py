@@ -4,7 +4,6 @@ import ast
 import json
 import re
 
-import by_pattern
 import pytest
 from distribution import sources
 from glossary import GLOSSARY
@@ -123,21 +122,6 @@ def test_each_chinese_sentence_is_said_somewhere():
     made |= {"only {came} of the {threads} threads of block {block} reach this barrier; {others} wait"}
     lost = set(ENTRIES) - set(words.sentences(ENGLISH)) - constants - made
     assert not lost
-
-
-@pytest.mark.parametrize(
-    "english, chinese",
-    [
-        ("✗ your kernel (CUDA, launched like tiled) is wrong.", "✗ 你的核函数（CUDA，启动方式同 tiled）错误。"),
-        ("      17 | race: k is wrong.", "      17 | race: k is wrong."),
-        (
-            "Bar chart: naive (OpenCL) 2 GFLOP/s; tiled on H200 9 GFLOP/s predicted, by loads and stores.",
-            "横条图：naive (OpenCL) 2 GFLOP/s；tiled 在 H200 上预测 9 GFLOP/s，瓶颈：加载与存储。",
-        ),
-    ],
-)
-def test_the_tool_recognises_text_that_has_no_data(english, chinese):
-    assert by_pattern.in_chinese(english) == chinese
 
 
 def test_lines_are_broken_between_characters_and_before_no_punctuation():

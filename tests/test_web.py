@@ -156,22 +156,6 @@ def test_no_cell_is_folded_but_solutions_and_the_set_up(site):
             assert len(found) > 1 and all(code.startswith("# @title A solution\n") for code in found[1:]), name
 
 
-NAVIGATION = ".bd-sidebar, .bd-sidebar-secondary, header button, a.language, .copybtn, .prev-next-area"
-
-
-def test_on_paper_it_is_light_no_line_is_cut_off_and_the_solutions_stay_folded(look):
-    page = look("04_tiling.html", 703, "dark")  # A4 within its margins
-    page.evaluate("addEventListener('beforeprint', () => { window.printed = document.documentElement.dataset.theme })")
-    assert page.pdf(format="A4").startswith(b"%PDF")
-    assert page.evaluate("[window.printed, document.documentElement.dataset.theme]") == ["light", "dark"]
-    page.emulate_media(media="print")
-    assert page.evaluate(WIDTH) <= 703 and page.evaluate(WIDE) == []
-    assert page.locator(NAVIGATION).count() > 5 and page.locator(f":is({NAVIGATION}):visible").count() == 0
-    assert page.locator("article details").count() > 3 and page.locator("article details[open]").count() == 0
-    pictures = page.locator("article figure img")
-    assert pictures.count() == pictures.locator("visible=true").count() == 18
-
-
 def test_the_copy_button_copies_code_without_the_numbers_of_lines(look):
     page = look("04_tiling.html", 1400)
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])

@@ -94,8 +94,12 @@ def test_dependencies_have_lower_bounds_only(line):
 
 
 @pytest.mark.parametrize("readme, folder", [("README.md", ""), ("README.zh-CN.md", "zh_CN/")])
-def test_a_readmes_table_has_every_page_by_its_title(readme, folder):
-    row = re.compile(r"^\| \[(.+?)\]\(notebooks/(?:zh_CN/)?(\w+)\.ipynb\) \|", re.MULTILINE)
+def test_a_readmes_table_has_every_page_by_its_title_and_its_minutes(readme, folder):
+    text = (ROOT / readme).read_text(encoding="utf-8")
     pages = sorted((ROOT / "notebooks" / folder).glob("[0-9]*.ipynb"))
-    wanted = [(notebooks.read(path).cells[0].source.split("\n")[0].removeprefix("# "), path.stem) for path in pages]
-    assert len(wanted) > 16 and row.findall((ROOT / readme).read_text(encoding="utf-8")) == wanted
+    heads = [notebooks.read(path).cells[0].source for path in pages]
+    titles = [head.split("\n")[0].removeprefix("# ") for head in heads]
+    minutes = [re.search(r"(\d+) (?:minutes|分钟)", head)[1] for head in heads]
+    row = re.compile(r"^\| \[(.+?)\]\(notebooks/(?:zh_CN/)?(\w+)\.ipynb\) \| .* \| (\d+) \|$", re.MULTILINE)
+    assert row.findall(text) == list(zip(titles, [path.stem for path in pages], minutes, strict=True))
+    assert float(re.search(r"([\d.]+) (?:hours in all|小时)", text)[1]) == round(sum(map(int, minutes)) / 30) / 2

@@ -64,3 +64,9 @@ def test_the_command_is_that_of_the_python_that_runs_this(monkeypatch, tmp_path)
     assert needs.remedy("many").startswith(f'%pip install -c "{ROOT}')
     monkeypatch.setattr(needs, "PINS", tmp_path)  # on Colab there is the package alone
     assert needs.remedy("many") == '%pip install "matmul-ladder[many]"'
+
+
+@pytest.mark.parametrize("driver, extra", [(None, "cuda13"), ((13, 0), "cuda13"), ((12, 9), "cuda12")])
+def test_the_compiler_is_the_one_that_the_driver_wants(driver, extra, monkeypatch):
+    monkeypatch.setattr(devices, "nvidia_driver", lambda: driver)
+    assert needs.remedy("cuda13").endswith(f'[{extra}]"') and needs.remedy("many").endswith('[many]"')

@@ -145,10 +145,3 @@ def test_a_gpu_counts_once_numba_has_run_a_kernel_there(problem, compiled_only, 
     monkeypatch.setattr(devices, "cuda_problem", lambda: problem)
     monkeypatch.delenv(devices.CUDA_OF_CHILD)
     assert devices.compiling() is compiled_only
-
-
-def test_warp_is_loaded_without_a_word():
-    if not devices.version("warp-lang"):
-        pytest.skip("Warp is not installed: python3 tools/install.py blocks")
-    out, err = python("from helpers import devices; print(devices.load_warp().__version__)")
-    assert out == devices.version("warp-lang") and not err

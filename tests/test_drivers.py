@@ -166,6 +166,29 @@ def test_the_doctor_has_a_row_for_a_driver_that_was_left_out(monkeypatch):
     assert needs.missing([driver, device]) == [needs.OPENCL]
 
 
+@pytest.mark.parametrize("on_gpu", [True, False])
+def test_the_doctor_says_what_is_used_and_why(on_gpu, monkeypatch):
+    broken, good = (
+        devices.Device("OpenCL", name, kind, "", 1, 1, SimpleNamespace(platform=SimpleNamespace(name="one's")))
+        for name, kind in (("broken", "GPU"), ("good", "CPU"))
+    )
+    there = dict(compiling=not on_gpu, nvidia_driver=(13, 0), cuda_problem="old", spirv_device=None)
+    for name, value in (there | dict(opencl_devices=(broken, good), opencl_device=good)).items():
+        monkeypatch.setattr(devices, name, lambda value=value: value)
+    monkeypatch.setattr(devices, "problem_of", {broken: "it fails", good: None}.get)
+    monkeypatch.setattr(drivers, "problem_in_child", lambda code: None)
+    rows = [*needs.cuda(), *needs.opencl()]
+    assert [row.found for row in rows if row.what[:6] == "OpenCL"] == ["broken (one's)", "good (one's)"]
+    ran, driver = "a small kernel ran and was right", f"add what this driver wants: {needs.remedy('cuda13')} (old)"
+    gpu, stand_in = (ran, "not needed") if on_gpu else (driver, "there is no working GPU: right numbers, no speed")
+    assert [(row.used, row.why) for row in rows] == [
+        *((True, ""), (on_gpu, gpu), (not on_gpu, stand_in)),
+        *((True, ""), (False, "it fails"), (True, ran)),
+    ]
+    where = "a GPU" if on_gpu else "the PTX machine"
+    assert needs.verdict(rows).endswith(f"machine's CPU, good (one's), CUDA kernels on {where}.")
+
+
 def test_oclgrind_that_is_broken_is_as_if_it_were_missing(monkeypatch):
     monkeypatch.setattr(drivers, "problem_in_child", lambda *_, **__: "it ends its process by signal 11")
     monkeypatch.setattr(devices, "oclgrind_library", devices.oclgrind_library.__wrapped__)

@@ -33,6 +33,7 @@ def test_the_course_asks_for_no_newer_package_than_colab_ships():
     wanted = map(Requirement, tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"])
     bounds = {one.name: one.specifier for one in wanted}
     assert all(bounds[name].contains(version) for name, version in COLAB_SHIPS.items())
+    assert all(bound.operator == ">=" for specifier in bounds.values() for bound in specifier)
 
 
 @pytest.mark.parametrize("on_colab", [False, True])

@@ -44,6 +44,9 @@ def test_nothing_is_said_where_it_is_there_and_one_line_where_it_is_not(what, mo
     for there in (False, True):
         monkeypatch.setattr(devices, "has_compiler", lambda there=there: there)
         monkeypatch.setattr(needs, "find_spec", lambda module, there=there: there)
+        [row] = [row for row in needs.of_some_pages() if row.what == need.name]
+        assert (row.used, row.found) == (there, "found" if there else "none")
+        assert (needs.remedy(need.extra) in row.why) is not there
         if not there:
             with pytest.raises(needs.Missing, match=rf"^{need.name}: not installed") as raised:
                 needs.need(what)

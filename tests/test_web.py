@@ -179,17 +179,6 @@ def test_the_search_puts_first_what_is_asked_for(look, folder, asked, first, anc
     assert found.inner_text() == first and f"#{anchor}" in found.get_attribute("href")
 
 
-def test_the_glossary_shows_what_one_filters_for(look):
-    page = look("glossary.html", 1400)
-    shown = page.locator("dl.glossary dt:visible")
-    every = shown.count()
-    page.locator(".filter input").fill("bank")
-    names = [name.strip("#") for name in shown.all_inner_texts()]
-    assert "bank conflict" in names and 2 <= len(names) < every / 8
-    page.locator(".filter input").fill("")
-    assert shown.count() == every > 100
-
-
 def test_each_page_says_what_it_is_where_it_is_in_the_other_language_and_what_it_is_made_of(site):
     folder, _ = site
     version = tomllib.loads((web.ROOT / "pyproject.toml").read_text("utf-8"))["project"]["version"]

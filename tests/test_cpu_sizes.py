@@ -14,10 +14,6 @@ def cpu(width=16, units=2, kib=2048):
     return Device("OpenCL", "a CPU", "CPU", "", 4096, kib << 10, None, width, units)
 
 
-def fitted(device, *shape):
-    return PACKED.by_shape(PACKED.defaults_for(device), device, *shape)
-
-
 @pytest.mark.parametrize(
     "width, kib, packed, register_2d",  # BM, BN, BK, TM, TN, VW, STRIPS; BM, BN, BK, TM, TN
     [
@@ -33,24 +29,6 @@ def test_a_patch_fits_the_registers_and_tiles_the_local_memory(width, kib, packe
     device = cpu(width, kib=kib)
     assert tuple(ladder.parameters(PACKED, device, {}).values()) == packed
     assert tuple(REGISTER_2D.defaults_for(device).values()) == register_2d
-
-
-@pytest.mark.parametrize("units, kib", [(1, 256), (1, 16), (2, 2048), (8, 32), (64, 1024)])
-@pytest.mark.parametrize("width", [16, 8, 4])
-@pytest.mark.parametrize(
-    "M, N, K",
-    [(1, 1, 1), (256, 256, 256), (4096, 4096, 4096), (1, 5000, 9), (2048, 2, 9), (4, 97, 500), (477, 15, 76434)],
-)
-def test_packed_follows_the_shape(units, kib, width, M, N, K):
-    """A tile reaches no further than its last patch must; every core gets one, as long as it is worth it."""
-    device = cpu(width, units, kib)
-    p = fitted(device, M, N, K)
-    assert ladder.parameters(PACKED, device, p) == p  # legal
-    panel, columns = p["TN"] * p["VW"], p["STRIPS"] * p["BN"]
-    assert p["BM"] < M + p["TM"] and p["BN"] < max(2 * N, panel + 1)
-    tiles = ladder.ceil_div(M, p["BM"]) * ladder.ceil_div(N, columns)
-    all_patches = tiles >= ladder.ceil_div(M, p["TM"]) * ladder.ceil_div(N, panel) / 2
-    assert M == 1 or tiles >= units or all_patches or M * N * K / tiles < 2 * cpu_sizes.SMALLEST_TILE
 
 
 @pytest.mark.parametrize(
@@ -74,7 +52,9 @@ def test_packed_follows_the_shape(units, kib, width, M, N, K):
     ],
 )
 def test_sizes_that_packed_takes(device, shape, sizes):
-    assert tuple(fitted(device, *shape).values()) == sizes
+    """Every core gets a tile, as long as it is worth it; the last one reaches no further than its last patch must."""
+    p = PACKED.by_shape(PACKED.defaults_for(device), device, *shape)
+    assert tuple(p.values()) == sizes and ladder.parameters(PACKED, device, p) == p
 
 
 def test_local_memory_holds_a_piece_of_b_and_a_copy_of_a_patch_s_rows():

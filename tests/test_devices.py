@@ -119,7 +119,7 @@ def test_gpus_come_first_and_a_platform_that_fails_is_passed_over(monkeypatch):
         raise cl.RuntimeError("clGetDeviceIDs failed: OUT_OF_HOST_MEMORY")
 
     gpu, cpu = cl.device_type.GPU, cl.device_type.CPU
-    handles = [listed("pthread", cpu, "Portable Computing Language"), listed("EPYC", cpu), listed(" H200 ", gpu)]
+    handles = [listed("pthread", cpu, "Portable Computing Language"), listed("EPYC", cpu | gpu), listed(" H200 ", gpu)]
     platforms = {"one": broken, "two": lambda: handles, "Oclgrind": lambda: [listed("H200", gpu)]}
     platforms = [SimpleNamespace(name=name, get_devices=get) for name, get in platforms.items()]
     monkeypatch.setattr(cl, "get_platforms", lambda: platforms)
@@ -145,3 +145,13 @@ def test_a_gpu_counts_once_numba_has_run_a_kernel_there(problem, compiled_only, 
     monkeypatch.setattr(devices, "cuda_problem", lambda: problem)
     monkeypatch.delenv(devices.CUDA_OF_CHILD)
     assert devices.compiling() is compiled_only
+
+
+@pytest.mark.parametrize("failed, newest", [(0, (12, 9)), (100, None)])
+def test_nvidias_driver_says_which_cuda_it_serves_unless_it_has_no_gpu(failed, newest, monkeypatch):
+    def version(number):
+        number._obj.value = 12090
+
+    driver = SimpleNamespace(cuInit=lambda flags: failed, cuDriverGetVersion=version)
+    monkeypatch.setattr(devices.ctypes, "CDLL", lambda name: driver)
+    assert devices.nvidia_driver.__wrapped__() == newest

@@ -50,3 +50,9 @@ def test_a_browser_fetches_the_kernels_themselves_and_each_rungs_page(tmp_path):
     assert pages == list(zip(gpu_page.RUNGS, ["02", "03", "04", "05", "06", "09", "10"], strict=True))
     for step in gpu_page.RUNGS:
         assert (tmp_path / "gpu" / f"{step}.wgsl").read_text("utf-8") == gpu_page.source(step)
+
+
+def test_a_rungs_page_offers_it_beside_the_one_before_and_has_its_exercise():
+    assert "Run coalesced and tiled on my GPU" in gpu_page.beside_the_chart("en", "tiled")
+    said = gpu_page.exercise("en", "tiled")
+    assert gpu_page.stub("tiled") in said and gpu_page.source("tiled") in said and "TILE = 16" in said

@@ -3,10 +3,12 @@
 import ast
 import json
 import re
+from types import SimpleNamespace
 
 import pytest
 from distribution import sources
 from glossary import GLOSSARY
+from matplotlib import font_manager
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -145,3 +147,9 @@ def test_the_labels_of_a_picture_are_chinese_where_a_font_has_the_characters(mon
     picture = Picture(figure, label("{title}; at work: {units}.", title="k", units=units))
     assert picture.text == ("k；各单元工作：内存；损失。" if font else "k; at work: memory; losses.")
     assert figure._suptitle.get_fontfamily() == (["sans-serif", "DejaVu Sans"] if font else ["sans-serif"])
+
+
+def test_of_several_fonts_the_first_is_taken(monkeypatch):
+    manager = SimpleNamespace(get_font_names=lambda: ["DejaVu Sans", "SimHei", "Microsoft YaHei"])
+    monkeypatch.setattr(font_manager, "fontManager", manager)
+    assert language.chinese_font.__wrapped__() == "Microsoft YaHei"

@@ -81,12 +81,6 @@ def test_cuda_without_gpu_names_the_versions_that_are_tested(package):
     )
 
 
-def test_cuda_12_differs_in_nvidias_packages_only():
-    one, other = pins(), pins("constraints-cuda12.txt")
-    differ = {name for name in {*one, *other} if str(one.get(name)) != str(other.get(name))}
-    assert differ and all(name.startswith(("cuda-", "nvidia-")) for name in differ)
-
-
 @pytest.mark.parametrize("readme, folder", [("README.md", ""), ("README.zh-CN.md", "zh_CN/")])
 def test_a_readmes_table_has_every_page_by_its_title_and_its_minutes(readme, folder):
     text = (ROOT / readme).read_text(encoding="utf-8")

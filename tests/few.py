@@ -26,16 +26,3 @@ def few(values, *chosen):
         pytest.param(*(one if isinstance(one, tuple) else (one,)), marks=[] if one in chosen else pytest.mark.bulk)
         for one in values
     ]
-
-
-def one_of_each(params, what):
-    """Those `pytest.param`, the first ones of all that they are about as they are, the others marked as the bulk.
-
-    `what`: a function of a parameter's values that gives the things that it is about.
-    """
-    seen, chosen = set(), []
-    for one in params:
-        news = set(what(*one.values)) - seen
-        seen |= news
-        chosen.append(one if news else pytest.param(*one.values, id=one.id, marks=[*one.marks, pytest.mark.bulk]))
-    return chosen

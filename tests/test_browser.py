@@ -35,7 +35,7 @@ SETTINGS = {
 }
 TOKEN = "course"
 # Not the page's doing: what a browser without a network, or a server without an extension, says.
-NOT_OURS = re.compile(r"favicon|net::ERR_|Failed to load resource|translation|workspaces", re.IGNORECASE)
+NOT_OURS = re.compile(r"favicon|net::ERR_|Failed to load|translation|workspaces|debug|Canceled future", re.IGNORECASE)
 
 
 @contextmanager
@@ -120,6 +120,8 @@ COUNTS = """[...window.jupyterapp.shell.currentWidget.content.widgets]
     .filter(cell => cell.model.type === 'code').map(cell => cell.model.executionCount)"""
 ERRORS = """[...document.querySelectorAll('[data-mime-type="application/vnd.jupyter.error"], '
     + '[data-mime-type="application/vnd.jupyter.stderr"]')].map(box => box.innerText.slice(0, 300))"""
+READY = """window.jupyterapp.commands.isEnabled('notebook:run-all-cells') &&
+    window.jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'"""
 IMAGES = """[...document.querySelectorAll('.jp-OutputArea-output img')]
     .map(image => [image.complete, image.naturalWidth, image.naturalHeight])"""
 WIDE = """[...document.querySelectorAll('.jp-OutputArea-output, .jp-MarkdownOutput')]
@@ -136,6 +138,7 @@ def test_run_all_in_jupyterlab(jupyterlab, browser):
     with tabs(browser, NOT_OURS) as look:
         page = look(f"{jupyterlab}lab/tree/my_pages/{name}?token={TOKEN}&reset")
         page.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status='idle']", state="attached")
+        page.wait_for_function(READY)
         page.evaluate("{ window.jupyterapp.commands.execute('notebook:clear-all-cell-outputs') }")
         page.wait_for_function(f"{COUNTS}.every(count => count === null)")
         page.evaluate("{ window.jupyterapp.commands.execute('notebook:run-all-cells') }")

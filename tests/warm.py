@@ -8,10 +8,11 @@ import multiprocessing
 import os
 import subprocess
 import sys
-from multiprocessing import resource_tracker
+from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
 from unittest import mock
 
+import nbval.kernel
 from jupyter_client.provisioning import local_provisioner
 
 from helpers import devices
@@ -21,6 +22,7 @@ from kernel_judge import child
 
 TESTS = Path(__file__).resolve().parent
 CONTEXT = multiprocessing.get_context("forkserver")
+PAGES = forkserver.ForkServer()
 LOADED = ["helpers.checking", "helpers.child", "helpers.clock", "helpers.exercises", "helpers.instruments"]
 LOADED += ["helpers.launch", "helpers.notebook", "helpers.pictures", "ipykernel.kernelapp", "numba.cuda", "pyopencl"]
 
@@ -51,9 +53,15 @@ class Kernel:
 
 
 def set_up():
-    """Let the kernels that Jupyter starts in this process be forked from a server that loads what pages load."""
-    CONTEXT.set_forkserver_preload(LOADED)
-    local_provisioner.launch_kernel = forked
+    """Let the kernels of pages be forked from a server that has loaded what pages load."""
+    PAGES.set_forkserver_preload(LOADED)
+    usual = nbval.kernel.start_new_kernel
+
+    def start(*args, **options):
+        with mock.patch.object(local_provisioner, "launch_kernel", forked):
+            return usual(*args, **options)
+
+    nbval.kernel.start_new_kernel = start
 
 
 def forked(command, cwd, env, **options):
@@ -64,7 +72,8 @@ def forked(command, cwd, env, **options):
     ours, theirs = CONTEXT.Pipe(duplex=False)
     servers = child.SERVER._forkserver_address, prediction.COMPILES._forkserver_address
     process = CONTEXT.Process(target=run, args=(command, cwd, env, servers, theirs))
-    process.start()
+    with mock.patch.object(forkserver, "connect_to_new_process", PAGES.connect_to_new_process):
+        process.start()
     ours.recv()
     return Kernel(process)
 

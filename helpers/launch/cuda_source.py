@@ -9,12 +9,11 @@ import textwrap
 import traceback
 import zlib
 from collections.abc import Callable
-from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 
-from cuda_without_gpu.kept import KeptKernels
+from cuda_without_gpu.kept import keep_compiled
 
 from ..arguments import told
 from ..devices import compiling
@@ -23,8 +22,6 @@ from ..language import ENGLISH, spelled
 from .numba_internals import is_device_function, is_jitted, places_of, plain_function
 
 TEXT = "<kernel "  # the file names of kernels that came as text begin so
-KERNELS = Path(__file__).parent.parent / "cuda"
-KNOWN = {"helpers", "math", "numba", "numpy"}  # a text that imports only these is compiled once for all processes
 EXAMPLE = (np.zeros((1, 1), np.float32),) * 3  # A, B, C
 
 
@@ -65,8 +62,8 @@ def from_text(source: str, /, **p: int | str) -> Callable:
                 "A function that a kernel calls has @cuda.jit(device=True) above it."
             )
         kernel = mine[0] if is_jitted(mine[0]) else call_builder(mine[0], p)
-        if compiling() and set(re.findall(r"^\s*(?:from|import)\s+(\w+)", source, re.MULTILINE)) <= KNOWN:
-            kernel._cache = KeptKernels(plain_function(kernel), source, p, *course_sources())
+        if compiling():
+            keep_compiled(kernel, source, ["helpers.cuda.intrinsics"], p)
         return kernel
     except KernelError:
         raise
@@ -74,12 +71,6 @@ def from_text(source: str, /, **p: int | str) -> Callable:
         raise KernelError(quoted(source, error.lineno, error.msg)) from None
     except Exception as error:  # a wrong name, an import that fails, ...
         raise at_its_line(error, name) from None
-
-
-@functools.cache
-def course_sources() -> tuple[str, ...]:
-    """What a kernel's text may import of the course: the text of its modules."""
-    return tuple(file.read_text(encoding="utf-8") for file in sorted(KERNELS.glob("*.py")))
 
 
 def call_builder(builder, p):

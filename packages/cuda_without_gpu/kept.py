@@ -17,6 +17,7 @@ from pathlib import Path
 import platformdirs
 
 from . import device
+from .to_ptx import shared_arrays
 
 
 def folder() -> Path:
@@ -87,14 +88,16 @@ class KeptKernels:
         from numba.cuda.dispatcher import _Kernel
 
         with contextlib.suppress(OSError):
-            kernel = _Kernel._rebuild(**pickle.loads(zlib.decompress(read(key_of(signature, *self.parts)))))
-            kernel.py_func = self.function
+            states, arrays = pickle.loads(zlib.decompress(read(key_of(signature, *self.parts))))
+            kernel = _Kernel._rebuild(**states)
+            kernel.py_func, kernel.shared_arrays = self.function, arrays
             return kernel
 
     def save_overload(self, signature, kernel) -> None:
         """Keep it, but where it needs what is in this process alone."""
         with contextlib.suppress(pickle.PicklingError, RuntimeError):
-            keep(key_of(signature, *self.parts), zlib.compress(pickle.dumps(kernel._reduce_states()), 1))
+            made = pickle.dumps((kernel._reduce_states(), shared_arrays(kernel)))
+            keep(key_of(signature, *self.parts), zlib.compress(made, 1))
 
 
 def key_of(*parts: object) -> str:

@@ -200,13 +200,13 @@ def shared_arrays(kernel) -> dict[str, tuple[str, tuple, int]]:
     """{what LLVM calls a shared array: (its name in the kernel, its shape, bytes of an element)} of a compiled kernel.
 
     {} where LLVM has another number of them, as where a function that the kernel calls makes one, and of a kernel from
-    Numba's cache, which has no types any more.
+    Numba's own cache, which has no types any more; one that was kept here has kept them.
     """
     from numba.np import numpy_support
 
     typed, made, named = kernel._type_annotation, {}, {}
     if typed is None:
-        return {}
+        return getattr(kernel, "shared_arrays", {})
     lines = (line for block in typed.blocks.values() for line in block.body)
     for target, value in ((line.target.name, line.value) for line in lines if type(line).__name__ == "Assign"):
         does = getattr(value, "op", "")

@@ -5,9 +5,8 @@ LAB_FLAGS ?=
 BENCH_FLAGS ?=
 HANDOUT_FLAGS ?=
 UPGRADE ?= --upgrade
-# What `make quick` runs: what most changes break first. Who changes the PTX machine, CUDA without a GPU or the
-# judge's child runs their tests, too.
-QUICK := --ignore tests/launch/test_units.py tests/launch tests/tools packages/gpu_model packages/opencl_trace packages/summa/tests/test_model.py tests/test_ladder.py tests/test_style.py notebooks/00_start_here.ipynb notebooks/02_naive.ipynb
+# What `make quick` runs: a page, and what most changes break first.
+QUICK := notebooks/03_coalescing.ipynb tests/launch/test_kernel.py tests/launch/test_refusals.py tests/clock tests/exercises tests/judge/test_products.py tests/test_ladder.py tests/test_style.py packages/gpu_model packages/opencl_trace packages/kernel_judge --deselect packages/kernel_judge/tests/test_child.py
 VENV := .venv
 
 help:  ## this list

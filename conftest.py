@@ -27,7 +27,7 @@ if sys.platform == "linux" and devices.compiling():  # what has met a GPU cannot
 
 CLOCK = Path(__file__).parent / "tests" / "clock"
 
-BRIEF = dict.fromkeys(("IDLE_SECONDS", "LONG_ENOUGH", "WARM_SECONDS"), 0.01)
+BRIEF = dict.fromkeys(("IDLE_SECONDS", "LONG_ENOUGH", "WARM_SECONDS"), 0.01) | {"REPEATS": 1}
 BRIEF_IN_A_PAGE = f"""
 def make_brief():
     import sys
@@ -80,7 +80,7 @@ def pytest_collection_finish():
 
 
 def pytest_collection_modifyitems(items):
-    """The web's tests come first: the last file would leave one worker alone with its two minutes."""
+    """The tests of the web come first: as the last file they would leave one worker alone for two minutes."""
     items.sort(key=lambda item: item.path.name != "test_web.py")
     mark_what_needs_the_compiler(items)
     mark_what_needs_block_languages(items)

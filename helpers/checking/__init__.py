@@ -1,5 +1,5 @@
 """Is a kernel, or a function, right? What turns it into a product that `kernel_judge` can judge."""
 
-from .run_check import check, launched
+from .run_check import check
 
-__all__ = ["check", "launched"]
+__all__ = ["check"]

@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-import numpy as np
-
 from kernel_judge import Finding, Kind, Report, judge
 
 from ..arguments import sizes, some
@@ -55,10 +53,3 @@ def not_yet(k: Contestant, report: Report) -> Report:
         return report
     stub = Finding(Kind.NOT_YET, f"not_yet_{report.findings[0].kind.name.lower()}")
     return replace(report, findings=(stub,)) if PLACEHOLDER in k.source else report
-
-
-def launched(k: Contestant, A: np.ndarray, B: np.ndarray, fill: float = np.nan) -> np.ndarray:
-    """C (M, N) of one launch, which found C full of `fill`."""
-    work = k.upload(A, B, fill)
-    work.launch()
-    return work.download()

@@ -18,13 +18,13 @@ CUT = "at {shape}: {text}. It ran on the matrix units, which cut float32 to TF32
 BYTES = "{loads} bytes of A and B at {shape}, where {least} do"
 
 
-def judge_product(kernel: Callable | str) -> Report:
+def judge_product(kernel: Callable) -> Report:
     """Run a learner's Triton product at four shapes, in float32 and on matrix units, and count its loads. A `Report`.
 
-    `kernel`: under `@triton.jit`, of (A, B, C, M, N, K) and the constants BM, BN, BK and PRECISION, or its text.
+    `kernel`: under `@triton.jit`, of (A, B, C, M, N, K) and the constants BM, BN, BK and PRECISION.
     Raises what `run_triton` raises: ValueError for other arguments, KernelError for what does not compile.
     """
-    name = getattr(kernel, "__name__", ("your program", {}))
+    name = kernel.__name__
     for numbers, shape in itertools.product(("float32", "tf32"), SHAPES):
         with warnings.catch_warnings(action="ignore", category=UserWarning):  # of `and` for &, again for each shape
             run = run_triton(kernel, *shape, numbers, **TILE)

@@ -150,25 +150,23 @@ def executed_chart(runs: dict[str, CompiledRun]) -> Picture:
 
 
 @look
-def growth_chart(boards: list[Scoreboard], recorded: str = "") -> Picture:
+def growth_chart(boards: list[Scoreboard], recorded: str) -> Picture:
     """GFLOP/s of each contestant as square products grow. `boards`: scoreboards of several sizes, of one device.
 
-    `recorded`: the day of a record, which is dotted; "" for what was measured now.
+    `recorded`: the day on which that was measured.
     """
     boards, rates = sorted((b for b in boards if b.M == b.N == b.K), key=lambda b: b.M), {}
     for b in boards:
         for t in b.timings:
             rates.setdefault(plain_name(t), []).append((b.M, t.gflops))
-    values = {"device": boards[0].device, "source": label("measured now")}
-    if recorded:
-        values["source"] = label("recorded on {date}", date=recorded)
+    values = {"device": boards[0].device, "source": label("recorded on {date}", date=recorded)}
     figure = Figure(figsize=(8.6, 4.8), layout="constrained")
     figure.suptitle(label("{device}, {source}", **values), x=0.02, ha="left")
     ax = figure.add_subplot()
     ax.axhline(boards[-1].peak / 1e9, color=INK, linewidth=1, linestyle="--")
     lines = []
     for name in sorted(rates, key=lambda name: -max(rate for _, rate in rates[name])):
-        ax.plot(*zip(*rates[name], strict=True), marker="o", label=name, linestyle=":" if recorded else "-")
+        ax.plot(*zip(*rates[name], strict=True), marker="o", label=name, linestyle=":")
         lines.append(f"{name} " + ", ".join(f"{spell_rate(rate)} at {size}" for size, rate in rates[name]))
     ax.set_xscale("log", base=2)
     ax.set_xticks([b.M for b in boards], [str(b.M) for b in boards])

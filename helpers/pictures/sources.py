@@ -1,10 +1,7 @@
 """What the learner looks at: sources."""
 
 import difflib
-import inspect
 import re
-from pathlib import Path
-from types import ModuleType
 
 from IPython.display import display
 from pygments import highlight
@@ -19,16 +16,13 @@ from ..launch.dialects import PACKAGE
 PLAIN = re.compile(r'<span class="(?:w|n|o|p)">([^<]*)</span>')  # white space, names and signs need no colour
 
 
-def show(*kernels: Kernel | RocKernel | ModuleType) -> None:
-    """Show the source of each kernel, or script, as it will run, with the line numbers that verdicts and tables name.
+def show(*kernels: Kernel | RocKernel) -> None:
+    """Show the source of each kernel as it will run, with the line numbers that verdicts and tables name.
 
     `print(k.source)` is the same text without numbers and colours, to copy from. Wide lines scroll.
     """
     for k in kernels:
-        if inspect.ismodule(k):
-            place = Path(k.__file__).relative_to(PACKAGE.parent).as_posix()
-            name, language, source = "Python", "python", inspect.getsource(k)
-        elif isinstance(k, RocKernel):
+        if isinstance(k, RocKernel):
             name, place, language, source = "HSA", k.__name__, "python", k.source
         elif isinstance(k, Kernel) and k.source:
             one = dialect(k.dialect)

@@ -1,13 +1,10 @@
 """Compiles a Triton product as for a GPU, runs what came out, with no GPU, on the PTX machine, and predicts it."""
 
-import linecache
 import math
 import re
 import reprlib
 import subprocess
 import tempfile
-import textwrap
-import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -83,7 +80,7 @@ class BlockRun(CompiledRun):
 
 
 def run_triton(
-    kernel: Callable | str,
+    kernel: Callable,
     M: int,
     N: int,
     K: int,
@@ -96,8 +93,8 @@ def run_triton(
 ) -> BlockRun:
     """Compile a Triton product for that architecture and run what came out, with no GPU. Returns `BlockRun`.
 
-    kernel     a function under `@triton.jit`, or its text, of (A, B, C, M, N, K) and constants. Its program (x, y)
-               computes the BM x BN tile y down and x across of C (M, N), which is float32.
+    kernel     a function under `@triton.jit` of (A, B, C, M, N, K) and constants. Its program (x, y) computes the
+               BM x BN tile y down and x across of C (M, N), which is float32.
     numbers    "float32", "tf32", which rounds A's and B's float32 for the matrix units, or "float16". A constant
                `PRECISION` of the kernel becomes what `tl.dot` calls that
     warps      of 32 threads, a block
@@ -127,7 +124,7 @@ def run_triton(
 
 
 def predict_triton(
-    kernel: Callable | str,
+    kernel: Callable,
     gpu: GPU | str,
     M: int,
     N: int,
@@ -216,34 +213,16 @@ def operands(arrays, M, N, K, numbers):
 
 
 def function_of(kernel):
-    """The function under `@triton.jit`; made from its text, where that is given. Raises what `run_triton` does."""
+    """The kernel, where it is a product's. Raises what `run_triton` does."""
     import triton
 
-    if isinstance(kernel, str):
-        kernel = from_text(kernel, triton)
     if not isinstance(kernel, triton.JITFunction):
-        raise ValueError(f"{reprlib.repr(kernel)} is no Triton kernel; give a function under @triton.jit, or its text.")
+        raise ValueError(f"{reprlib.repr(kernel)} is no Triton kernel; give a function under @triton.jit.")
     if kernel.arg_names[:6] != ["A", "B", "C", "M", "N", "K"] or any(p.is_constexpr for p in kernel.params[:6]):
         raise ValueError(
             f"{kernel.__name__} takes {', '.join(kernel.arg_names)}; a product begins with A, B, C, M, N, K."
         )
     return kernel
-
-
-def from_text(text, triton):
-    """The kernel of a text, whose lines Triton finds. Raises BlockError, with the line, for what the text raises."""
-    text = "@triton.jit\n" * ("@triton.jit" not in text) + textwrap.dedent(text).strip() + "\n"
-    name = f"<product {abs(hash(text)):x}>"
-    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
-    made = {"__name__": "product", "triton": triton, "tl": triton.language}
-    try:
-        exec(compile(text, name, "exec"), made)
-    except (Exception, SystemExit) as error:
-        frames = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == name]
-        line = frames[0] if frames else error.lineno  # it was not even run
-        said = f"{type(error).__name__}: {getattr(error, 'msg', error)}\n    {linecache.getline(name, line).strip()}"
-        raise BlockError(f"line {line}: {said}") from None
-    return next((one for one in made.values() if isinstance(one, triton.JITFunction)), None)
 
 
 @lru_cache(maxsize=64)

@@ -93,16 +93,15 @@ class CompilerReport:
         return "\n".join(lines + [f"  {n:10}  {kind}" for kind, n in self.loop.mix.items()])
 
 
-def report(name: str, ptx: str, arch: str, threads: int, tools: tuple | None = None) -> CompilerReport:
+def report(name: str, ptx: str, arch: str, threads: int) -> CompilerReport:
     """Compile a kernel's PTX for an NVIDIA architecture, with no GPU, and read what came out. Returns `CompilerReport`.
 
     name     of the kernel, for the report and for messages
     arch     such as "sm_90", one of `gpus.ARCHS`
     threads  of a block
-    tools    as `assembled` has them
     Raises ValueError for an unknown architecture, CountError for what does not compile and where a tool is missing.
     """
-    said, listing = assembled(name, ptx, arch, tools)
+    said, listing = assembled(name, ptx, arch)
 
     def number(pattern):
         found = re.search(pattern, said)

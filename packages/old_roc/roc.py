@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
-from numba import cuda, typeof
-from numba.core import sigutils
+from numba import cuda
 from numba.cuda import cudadecl
 
 CLK_LOCAL_MEM_FENCE, CLK_GLOBAL_MEM_FENCE = 0, 1  # as they were; cuda.syncthreads makes both kinds of memory visible
@@ -121,7 +120,7 @@ class _Attributes(cudadecl.AttributeTemplate):
 def jit(signature: Callable | str | tuple | None = None, device: bool = False) -> Callable:
     """Make a kernel, or with device=True a function that kernels call.
 
-    As @roc.jit, @roc.jit("(float32[:,:], ...)") or with a tuple of types.
+    As @roc.jit, @roc.jit("(float32[:,:], ...)") or with a tuple of types; a kernel takes other types, too.
     Raises ValueError, naming the line, for a kernel that uses a word from ELSEWHERE.
     """
     if inspect.isfunction(signature):
@@ -129,7 +128,7 @@ def jit(signature: Callable | str | tuple | None = None, device: bool = False) -
 
     def build(function):
         refuse_old_words(function)
-        return cuda.jit(function, device=True) if device else RocKernel(function, parsed(signature))
+        return cuda.jit(function, device=True) if device else RocKernel(function)
 
     return build
 
@@ -147,21 +146,11 @@ def refuse_old_words(function: Callable) -> None:
         owner = function.__globals__.get(word) if instruction.opname == "LOAD_GLOBAL" else None
 
 
-def parsed(signature: str | tuple | None) -> tuple | None:
-    """The types of a signature, a string or a tuple; None for None. Raises ValueError for what Numba cannot read."""
-    if signature is None:
-        return None
-    try:
-        return tuple(sigutils.normalize_signature(signature)[0])
-    except Exception as error:  # Numba evaluates the text, and fails as that does
-        raise ValueError(f"the signature {signature!r} cannot be read: {error}.") from None
-
-
 class RocKernel:
     """A kernel as the old target had it: kernel[groups, group_size](A, B, C), both an int or a tuple of up to three."""
 
-    def __init__(self, function: Callable, types: tuple | None):
-        self.function, self.types = function, types
+    def __init__(self, function: Callable):
+        self.function = function
         self.__name__, self.__doc__ = function.__name__, function.__doc__
         self.kernel = cuda.jit(function)
 
@@ -201,11 +190,8 @@ class RocKernel:
     def launch(self, groups: tuple[int, ...], size: tuple[int, ...], arguments: tuple) -> None:
         """Launch that many groups of that size, two tuples of equal length.
 
-        Raises TypeError for arguments that the signature does not allow, and ValueError for groups that lie wholly
-        outside every array.
+        Raises ValueError for groups that lie wholly outside every array.
         """
-        if self.types is not None:
-            self.refuse_types(arguments)
         arrays = [a for a in arguments if getattr(a, "ndim", 0) and a.size > 1]  # one element is a result, not a size
         for axis, (n, items) in enumerate(zip(groups, size, strict=True)):
             longest = max((max(a.shape) for a in arrays), default=n * items)
@@ -215,26 +201,6 @@ class RocKernel:
                     f"and no array is longer than {longest}. {-(-longest // items)} would do."
                 )
         self.kernel[groups, size](*arguments)
-
-    def refuse_types(self, arguments: tuple) -> None:
-        """Raise TypeError for the first argument that is not what the signature says."""
-        if len(arguments) != len(self.types):
-            raise TypeError(
-                f"{self.__name__} has a signature of {len(self.types)} arguments; it was given {len(arguments)}."
-            )
-        for number, (wanted, given) in enumerate(zip(self.types, arguments, strict=True), 1):
-            if array_of(given) == array_of(wanted):
-                continue
-            said = array_of(given) or ("a list; make it a NumPy array" if isinstance(given, list) else typeof(given))
-            raise TypeError(
-                f"argument {number} of {self.__name__} is {said}; its signature says {wanted}. "
-                f"Convert it, with .astype or .reshape, or change the signature."
-            )
-
-
-def array_of(value: object) -> str:
-    """What an array, or its Numba type, holds: as "float32 with 2 dimensions". Empty for what is no array."""
-    return f"{value.dtype} with {value.ndim} dimensions" if getattr(value, "ndim", 0) else ""
 
 
 @contextmanager

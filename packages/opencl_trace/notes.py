@@ -144,7 +144,6 @@ def trace(
     arguments: list,
     macros: dict | None = None,
     kernel: str | None = None,
-    most: int = CAPACITY,
 ) -> Trace:
     """Launch a kernel once, with notes in its source, on the device of that queue. Returns `Trace`.
 
@@ -153,10 +152,9 @@ def trace(
     arguments                 of the kernel: NumPy's numbers, such as np.int32(8); pyopencl's Buffers and LocalMemory;
                               or NumPy arrays of numbers of 4 bytes, which are copied to the device and stay as they are
     macros, kernel            those of `annotate`
-    most                      how many accesses are noted; not more than CAPACITY
 
     Raises ValueError for sizes and arguments that do not fit the kernel; TraceError for a source that cannot be noted,
-    for an access outside of all arrays, which then touches nothing, and for more accesses than `most`.
+    for an access outside of all arrays, which then touches nothing, and for more than CAPACITY accesses.
     """
     sizes = [(*size, 1, 1)[:3] for size in (global_size, local_size)]
     if len(global_size) != len(local_size) or any(many % group for many, group in zip(*sizes, strict=True)):
@@ -176,17 +174,16 @@ def trace(
     if len(held) != len(pointers):
         raise ValueError(f"the kernel takes {len(pointers)} arrays, {', '.join(pointers)}, not {len(held)}.")
     arrays = {name: (buffer.size // 4,) for name, buffer in zip(pointers, held, strict=True)} | noted.local
-    room = min(most, CAPACITY)
-    notes = np.zeros(HEAD + room * TOUCH.itemsize // 4, np.int32)
-    notes[1] = room
+    notes = np.zeros(HEAD + CAPACITY * TOUCH.itemsize // 4, np.int32)
+    notes[1] = CAPACITY
     d_notes = placed(queue.context, notes)
     function.set_args(*given, d_notes, *(np.uint64(one.size) for one in held))
     cl.enqueue_nd_range_kernel(queue, function, global_size, local_size).wait()
     cl.enqueue_copy(queue, notes, d_notes)
     made = notes[0]
-    if made > room:
+    if made > CAPACITY:
         raise TraceError(
-            f"the kernel makes {made} accesses, more than the {room} that are noted. Choose a smaller size."
+            f"the kernel makes {made} accesses, more than the {CAPACITY} that are noted. Choose a smaller size."
         )
     touches = notes[HEAD:].view(TOUCH)[:made]
     touches = touches[np.lexsort((touches["item"], touches["group"]))]

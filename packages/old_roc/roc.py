@@ -160,9 +160,6 @@ class RocKernel:
         return textwrap.dedent(inspect.getsource(self.function))
 
     def __getitem__(self, launch):
-        if isinstance(launch, tuple) and len(launch) > 2:
-            text = f"{self.__name__} takes [groups, group_size]; there are no streams here, so leave the rest out."
-            raise ValueError(text)
         try:
             groups, size = (tuple(int(n) for n in (part if np.iterable(part) else (part,))) for part in launch)
         except (TypeError, ValueError):
@@ -182,10 +179,6 @@ class RocKernel:
                 f"a group of {' x '.join(map(str, size))} = {np.prod(size)} work-items; this device allows {allowed}."
             )
         return lambda *arguments: self.launch(groups, size, arguments)
-
-    def __call__(self, *arguments):
-        """Raise TypeError: a kernel is launched, not called."""
-        raise TypeError(f"{self.__name__} is a kernel; launch it: {self.__name__}[groups, group_size](...).")
 
     def launch(self, groups: tuple[int, ...], size: tuple[int, ...], arguments: tuple) -> None:
         """Launch that many groups of that size, two tuples of equal length.

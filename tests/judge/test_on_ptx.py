@@ -1,6 +1,7 @@
 """What a CUDA kernel shows on the PTX machine: what Numba refuses, what is found, with its line, and what is right."""
 
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from helpers.child import in_child
 from helpers.launch import KernelError
 from helpers.launch.on_cuda import CudaKernel
 from kernel_judge.moves import watch
-from kernel_judge.on_ptx import OnPtx
+from kernel_judge.on_ptx import OnPtx, alike
 from kernel_judge.words import CHINESE, spelled
 
 HEAD = "from numba import cuda, float32, int32\nimport math\nimport numpy as np\n\n"
@@ -102,6 +103,13 @@ def test_what_the_machine_sees_has_the_name_and_the_line_of_the_source(source, s
     assert f"{kind}: {message}".startswith(said), (kind, message)
     assert lines[0].startswith(begins) if begins else lines == []
     assert "smem" not in message and "PTX" not in message
+
+
+def test_runs_that_find_something_at_other_lines_are_not_alike_though_c_is():
+    def run(line):
+        return SimpleNamespace(arrays=[np.ones(3)] * 3, findings=[SimpleNamespace(kind="out of bounds", source=line)])
+
+    assert alike(run(3), run(3)) and not alike(run(3), run(4))
 
 
 def test_a_child_says_the_same_as_it_does_for_a_process_with_a_gpu():

@@ -216,6 +216,7 @@ def test_a_verdict_is_kept_for_all_that_a_kernel_is(monkeypatch):
     k = build("OpenCL", "naive", cl())
     assert check(k, [(1, 1, 1)]) is check(build("OpenCL", "naive", cl()), [(1, 1, 1)]) is found[0] and not k.checked
     assert check(k) is found[1] and k.checked and len(judged) == 2
+    assert check(k, [(1, 1, 1)]) is found[0] and not k.checked
 
 
 def test_a_kernel_that_was_not_built_is_named_and_so_is_one_that_has_no_room():

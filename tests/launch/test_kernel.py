@@ -183,6 +183,8 @@ def test_what_is_built_again_is_not_compiled_again(what):
     like = None if what == "tiled" else "tiled"
     first, again, other = (cuda_kernel(what, like=like, TILE=size) for size in (4, 4, 8))
     assert first is not again and first.function is again.function is not other.function
+    if devices.compiling():  # what is kept of them on disk is not mixed up
+        assert first.function._cache.parts != other.function._cache.parts
 
 
 def test_a_device_that_is_named_or_given_is_taken_whatever_the_step_has():
@@ -218,6 +220,11 @@ def test_a_read_past_the_end_poisons_the_result():
 def test_an_opencl_source_of_another_form_is_named(source, words):
     with pytest.raises(KernelError, match=words):
         opencl_kernel(source, like="naive").compile()
+
+
+def test_of_what_a_compiler_says_the_errors_are_told_and_no_warnings():
+    log = "<kernel>:1:5: warning: unused 'a'\n<kernel>:2:1: error: no such 'x'\n"
+    assert on_opencl.compiler_says(log, "int a;\nx = 1;") == "line 2: no such 'x'\n    x = 1;"
 
 
 def test_uploads_of_one_kernel_do_not_mix_and_each_keeps_its_grid():

@@ -1,6 +1,7 @@
 """Kernels at native speed: what runs so is right, what does not is refused before anything runs, and when that is."""
 
 import math
+import os
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,6 +17,7 @@ from cuda_without_gpu import (
     before_numba,
     emit_spirv,
     in_child,
+    kept,
     launching,
     native,
     shared_memory,
@@ -275,14 +277,15 @@ def shuffles(x):
 @pytest.mark.parametrize(
     "function, options, block, words",
     [
-        (prints, {}, 32, "not there natively: print$"),
-        (shuffles, {}, 16, "no whole number of warps"),
-        (shuffles, {"debug": True, "opt": False}, 32, "debug=True"),
+        (prints, {}, (32,), "not there natively: print$"),
+        (shuffles, {}, (16,), "no whole number of warps"),
+        (shuffles, {}, (16, 4), "no whole number of warps"),
+        (shuffles, {"debug": True, "opt": False}, (32,), "debug=True"),
     ],
 )
 def test_what_is_not_there_is_refused_in_a_line(function, options, block, words):
     with pytest.raises(NotNative, match=f"^[^\n]*{words}"):
-        native.compile_native(cuda.jit(**options)(function), np.zeros(32, np.int32), block=(block,))
+        native.compile_native(cuda.jit(**options)(function), np.zeros(32, np.int32), block=block)
 
 
 def test_an_llvmlite_without_spirv_is_named(monkeypatch):
@@ -486,3 +489,11 @@ def test_what_was_compiled_is_found_on_disk_whatever_number_numba_gives_the_kern
             native.compile_native(cuda.jit(plain_add), x, x, **others)
     with pytest.raises(pytest.fail.Exception, match="compiled again"):
         native.compile_native(cuda.jit(plain_add), x.astype(np.float64), x, block=(64,))
+
+
+def test_of_all_that_is_kept_what_was_used_last_stays(tmp_path):
+    for number in range(2000):
+        (tmp_path / str(number)).touch()
+        os.utime(tmp_path / str(number), (number, number))
+    kept.keep("new", b"made")
+    assert {one.name for one in tmp_path.iterdir()} == {"new", *map(str, range(1, 2000))}

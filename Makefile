@@ -20,7 +20,7 @@ unexport PYTHONDONTWRITEBYTECODE
 lab: $(VENV)/lab.stamp  ## the course, opened in JupyterLab: your own copies of its pages, in my_pages/
 	@$(VENV)/bin/python tools/lab.py $(filter-out --small,$(LAB_FLAGS))
 
-test: $(VENV)/test.stamp  ## every notebook and every test, but for those that install the course anew
+test: $(VENV)/test.stamp  ## every notebook and every test but the bulk, which .ci/run adds
 	$(VENV)/bin/python -m pytest
 
 lint: $(VENV)/test.stamp  ## the code's form, what it may import, and the types of what helpers offers

@@ -1,7 +1,7 @@
 """Plant one-token faults in the course's code, one at a time, and tell which test catches each. Linux and macOS only.
 
     python tools/faults.py reach            run all tests and pages once: which of them come to which line, how dear
-    python tools/faults.py draw             draw faults on lines that they come to, in .coverage-data/drawn.json
+    python tools/faults.py draw             draw faults on lines that they come to, in build/faults/drawn.json
     python tools/faults.py try 1 2 3        plant these of them, or all, in a copy of what is committed: rows of a table
 
 A fault meets only tests that come to its line, the cheapest first, for five minutes of computing at most. Faults are in
@@ -25,7 +25,7 @@ from multiprocessing import connection
 from pathlib import Path
 
 ROOT = Path(os.environ.get("FAULTS_ROOT", Path(__file__).resolve().parent.parent))
-DATA = Path(os.environ.get("FAULTS_DATA", ROOT / ".coverage-data"))
+DATA = Path(os.environ.get("FAULTS_DATA", ROOT / "build" / "faults"))
 SEED = 66
 GROUPS = {("helpers",): 40, ("packages/kernel_judge",): 20, ("packages/ptx_machine", "packages/cuda_without_gpu"): 20}
 NUMBERS = 0.4  # of the numbers that could be another; else they would be a third of the faults

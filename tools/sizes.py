@@ -50,17 +50,19 @@ def size_of(notebook, number: str) -> Size:
 
 
 def main(names):
-    """Print the table; what is over MOST has an asterisk."""
+    """Print the table; what is over MOST has an asterisk. Returns the exit status, 1 where anything is."""
     columns = [field.name for field in fields(Size)]
     print(f"{'page':24}" + "".join(f"{name:>10}" for name in columns))
-    total = dict.fromkeys(columns, 0)
+    total, over = dict.fromkeys(columns, 0), False
     for path in notebook_paths(names):
         size = vars(size_of(read(path), path.stem[:2]))
         marks = {name: f"{many}{'*' * (many > MOST.get(name, many))}" for name, many in size.items()}
         print(f"{path.stem:24}" + "".join(f"{marks[name]:>10}" for name in columns))
+        over = over or any(str(mark).endswith("*") for mark in marks.values())
         total = {name: total[name] + size[name] for name in columns}
     print(f"{'all':24}" + "".join(f"{total[name]:>10}" for name in columns))
+    return int(over)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    sys.exit(main(sys.argv[1:]))

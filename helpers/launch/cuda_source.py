@@ -1,13 +1,13 @@
 """From what a learner gives, or a step's file, to a `@cuda.jit` function and its source; and what Numba says of it."""
 
 import functools
+import hashlib
 import inspect
 import linecache
 import re
 import sys
 import textwrap
 import traceback
-import zlib
 from collections.abc import Callable
 from types import ModuleType
 
@@ -46,7 +46,7 @@ def from_text(source: str, /, **p: int | str) -> Callable:
     The same text is built once, and compiled once. Tracebacks and `inspect` find it. Raises KernelError, with the line,
     for what the text raises.
     """
-    name = f"{TEXT}{zlib.crc32(source.encode()):x}>"
+    name = f"{TEXT}{hashlib.sha256(source.encode()).hexdigest()[:16]}>"
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     namespace = {"__name__": "kernel"}
     sys.modules.setdefault("kernel", ModuleType("kernel"))  # Numba knows a function that calls itself by its module

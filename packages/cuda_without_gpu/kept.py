@@ -95,7 +95,7 @@ class KeptKernels:
 
     def save_overload(self, signature, kernel) -> None:
         """Keep it, but where it needs what is in this process alone."""
-        with contextlib.suppress(pickle.PicklingError, RuntimeError):
+        with contextlib.suppress(pickle.PicklingError, AttributeError, RuntimeError, TypeError):
             made = pickle.dumps((kernel._reduce_states(), shared_arrays(kernel)))
             keep(key_of(signature, *self.parts), zlib.compress(made, 1))
 

@@ -87,7 +87,7 @@ def test_a_readmes_table_has_every_page_by_its_title_and_its_minutes(readme, fol
     pages = sorted((ROOT / "notebooks" / folder).glob("[0-9]*.ipynb"))
     heads = [notebooks.read(path).cells[0].source for path in pages]
     titles = [head.split("\n")[0].removeprefix("# ") for head in heads]
-    minutes = [re.search(r"(\d+) (?:minutes|分钟)", head)[1] for head in heads]
+    minutes = [str(notebooks.minutes(notebooks.read(ROOT / "notebooks" / path.name))) for path in pages]
     row = re.compile(r"^\| \[(.+?)\]\(notebooks/(?:zh_CN/)?(\w+)\.ipynb\) \| .* \| (\d+) \|$", re.MULTILINE)
     assert row.findall(text) == list(zip(titles, [path.stem for path in pages], minutes, strict=True))
     assert float(re.search(r"([\d.]+) (?:hours in all|小时)", text)[1]) == round(sum(map(int, minutes)) / 30) / 2

@@ -14,12 +14,12 @@ from numba.cuda.extending import intrinsic
 from cuda_without_gpu import (
     KernelError,
     NotNative,
-    settings,
     emit_spirv,
     in_child,
     kept,
     launching,
     native,
+    settings,
     shared_memory,
     to_ptx,
     to_spirv,

@@ -205,7 +205,7 @@ def test_an_array_fits_a_signature_by_its_layout_and_the_size_of_its_whole_numbe
         with pytest.raises(
             TypeError, match=r"argument 3 is array\(.*; the kernel's signature says array\(int32, 2d, C"
         ):
-            launching.refuse_another_type(typed(a), launching.typed(other), 3)
+            launching.refuse_another_type(typed(a), typed(other), 3)
 
 
 def test_an_address_is_that_of_the_devices_memory_or_of_somebody_elses_that_can_be_read():

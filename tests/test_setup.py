@@ -77,7 +77,8 @@ def test_cuda_without_gpu_names_the_versions_that_are_tested(package):
     (pin,) = pins()[package].specifier
     tested = f"{package}{wanted.specifier},<={pin.version}"
     assert (
-        f'"{tested}"' in replacing.TESTED and f"`{tested}`" in (ROOT / "packages/cuda_without_gpu/README.md").read_text()
+        f'"{tested}"' in replacing.TESTED
+        and f"`{tested}`" in (ROOT / "packages/cuda_without_gpu/README.md").read_text()
     )
 
 

@@ -18,7 +18,7 @@ from ptx_machine.names import plain_name
 from . import device
 from .errors import KernelError, MayMissBarrier, NotNative
 from .findings import judge
-from .in_child import launch_in_child
+from .in_child import launch_here, launch_in_child
 from .memory import address, array_of, overlapping_as_one, owner_at
 from .native import native_for_launch
 from .settings import SETTINGS
@@ -108,7 +108,7 @@ class Launch:
         for one in sorted(findings, key=lambda one: one.kind == "index"):
             if not (one.kind == "index" and one.source in outside):  # which says the same of that line
                 message = in_words(self.kernel, one) + (beside if one.kind == "out of time" else "")
-                told.setdefault(message, (one.kind, message, one.source))
+                told.setdefault((one.kind, one.source), (one.kind, message, one.source))
         judge(name_of(self.kernel), list(told.values()))
 
     def watch_first(self) -> None:
@@ -128,7 +128,10 @@ class Launch:
             native = native_for_launch(self.kernel, self.block, self.shared, self.grid, self.given.flat)
             if past.launches == 1:
                 self.watch_some_blocks()
-            launch_in_child(native, self.given.flat, self.grid, self.block, SETTINGS.seconds)
+            if SETTINGS.native == "here":
+                launch_here(native, self.given.flat, self.grid, self.block)
+            else:
+                launch_in_child(native, self.given.flat, self.grid, self.block, SETTINGS.seconds)
         except NotNative as why:
             past.refused = "" if isinstance(why, MayMissBarrier) else str(why)  # which may be of these sizes
             return self.take(self.run(), str(why))

@@ -60,9 +60,7 @@ def without_numbas_lines(text: str) -> str:
     return re.sub(r",? !dbg !\d+", "", text) if place and place[1].startswith(own) else text
 
 
-def text_of(
-    kernel, level: int = WATCHED, unset: Iterable[str] = (), each: bool = False, axes: bool = False
-) -> str:
+def text_of(kernel, level: int = WATCHED, unset: Iterable[str] = (), each: bool = False, axes: bool = False) -> str:
     """PTX of a kernel that Numba has compiled for some types (a `_Kernel`), made once for each level.
 
     `unset`: some of `variables_of`, which hold not the zero that Numba lays in each, but NaN or -1, until they are set.

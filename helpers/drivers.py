@@ -7,8 +7,7 @@ import os
 import subprocess
 import sys
 
-from cuda_without_gpu.opencl_drivers import RUNTIME, folder_of, installed_file, new_folder, version
-from cuda_without_gpu.opencl_drivers import show_drivers as show_untried_drivers
+from cuda_without_gpu import opencl_drivers
 
 SECONDS = 60  # for a child's answer: Numba compiles, and a driver of many GPUs may take ten
 # Without an end of its own: what a driver does wrong as its process ends costs nobody a number.
@@ -19,20 +18,20 @@ FAULTS = {}  # {library: what it did} of those that were left out
 
 def show_drivers() -> None:
     """Show pip's CPU runtime and the system's drivers to OpenCL's loader. Call before it lists any."""
-    UNTRIED.extend(show_untried_drivers())
+    UNTRIED.extend(opencl_drivers.show_drivers())
 
 
 def leave_out_what_fails() -> None:
     """Try each driver that `show_drivers` found, once, beside those that work: two LLVMs may fail together only."""
     working = []
     for library in UNTRIED:
-        os.environ["OCL_ICD_VENDORS"] = folder_of([*working, library])
+        os.environ["OCL_ICD_VENDORS"] = opencl_drivers.folder_of([*working, library])
         if fault := problem_in_child(TRY, PYOPENCL_NO_CACHE="1"):
             FAULTS[library] = fault
         else:
             working.append(library)
     if UNTRIED:
-        os.environ["OCL_ICD_VENDORS"] = folder_of(working)
+        os.environ["OCL_ICD_VENDORS"] = opencl_drivers.folder_of(working)
         UNTRIED.clear()
 
 

@@ -58,7 +58,7 @@ def declared(package):
 @pytest.mark.parametrize("package", PACKAGES)
 def test_each_package_that_is_imported_is_declared(package):
     imported = set()
-    for path in sources(package):
+    for path in (path for path in sources(package) if path.name != "setup.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
                 imported |= {alias.name.partition(".")[0] for alias in node.names}

@@ -43,6 +43,6 @@ def enable(watch: str = "first", findings: str = "raise", seconds: float = 120.0
 def enable_as_told() -> None:
     """Do what the variable CUDA_WITHOUT_GPU says: "1", or settings such as "findings=warn seconds=300".
 
-    Python calls this as it starts, where the package is installed; see `at_start.pth`. Raises ValueError for other text.
+    Python calls this as it starts, where the package is installed; see `at_start.pth`. Raises ValueError.
     """
     enable(**settings_of(os.environ[VARIABLE]))

@@ -249,7 +249,8 @@ class Arguments:
         add, flat = self.add, self.flat
         if isinstance(kind, types.Array):
             array, its_kind = self.on_device(value)
-            refuse_another_type(kind, its_kind, self.which)
+            if array.size:
+                refuse_another_type(kind, its_kind, self.which)
             self.arrays.append((self.which, len(flat) + 4))
             # Two pointers of its own, size, item size, data, sizes, strides.
             flat += [0, 0, array.size, array.itemsize, array, *array.shape, *array.strides]

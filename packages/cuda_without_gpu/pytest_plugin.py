@@ -1,4 +1,4 @@
-"""`pytest --cuda-without-gpu=raise`: CUDA kernels run with no GPU, and what they do wrong stands at the report's end."""
+"""`pytest --cuda-without-gpu=raise`: CUDA kernels run with no GPU; what they do wrong stands at the report's end."""
 
 import pytest
 

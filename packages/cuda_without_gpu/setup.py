@@ -1,4 +1,4 @@
-"""Puts `at_start.pth` where Python reads it as it starts: so a process that another one starts knows CUDA_WITHOUT_GPU."""
+"""Puts `at_start.pth` where Python reads it as it starts, so that child processes know of CUDA_WITHOUT_GPU."""
 
 from pathlib import Path
 

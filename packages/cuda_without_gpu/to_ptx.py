@@ -39,7 +39,7 @@ TEXTS_ONLY: ContextVar[list | None] = ContextVar("TEXTS_ONLY", default=None)
 
 
 def whole(texts: list[str], axes: bool = False) -> tuple[str, ...]:
-    """LLVM's texts of a kernel, with what Numba lets NVIDIA's compiler and linker add to them; `axes`: see `text_of`."""
+    """LLVM's texts of a kernel, with what Numba lets NVIDIA's compiler and linker add; `axes`: see `text_of`."""
     from numba.cuda.cudadrv import nvvm
 
     texts = texts if axes else [AXIS_CHECK.sub("", text) for text in texts]

@@ -225,7 +225,8 @@ class Launch:
         self.notes, self.order = Notes(cells, self.slots, near=False), Order(self.slots)
         self.stored = np.zeros(cells.size, np.int32)
         self.traced, self.printed = [], []
-        self.executed, self.by_warps = ([0] * len(program.operations) for _ in range(2))
+        # by how much each instruction is executed more often than the one before: by threads, and by warps
+        self.executed, self.by_warps = ([0] * (len(program.operations) + 1) for _ in range(2))
         self.asked = defaultdict(lambda: np.zeros(7, np.int64))  # what `Requests` counts, by instruction and memory
         self.found, self.counted, self.counted_bytes = {}, {}, 0
 
@@ -419,7 +420,8 @@ class Launch:
     def result(self):
         """What was counted and found, as `Run`."""
         operations, executed, by_line = self.program.operations, dict.fromkeys(KINDS, 0), defaultdict(int)
-        for op, threads, warps in zip(operations, self.executed, self.by_warps, strict=True):
+        counts = map(itertools.accumulate, (self.executed, self.by_warps))
+        for op, threads, warps in zip(operations, *counts, strict=False):
             executed[op.kind] += int(threads)
             by_line[op.instruction.line] += int(warps)
         requests, findings = [], []

@@ -13,6 +13,7 @@ of it: `warps`; how a kernel gets its arguments: `launch`; what comes out: `resu
 """
 
 import functools
+import itertools
 import operator
 from dataclasses import replace
 
@@ -23,7 +24,7 @@ from .linking import DEEPEST
 from .memory import IN_BLOCK, NO_NUMBER, SEVERAL, STRONG, THREAD, TIME, VOLATILE, WEAK, Memory, Notes, Touching, Views
 from .names import plain_name
 from .printing import arguments_of, formatted
-from .program import GAP, GLOBAL, LOCAL, SHARED, SPECIAL, bits_of
+from .program import GAP, GLOBAL, LOCAL, SHARED, SPECIAL, bits_of, same
 from .reader import PTXError
 from .unset import Unset
 from .warp_groups import GROUP, held_by_threads, matrix, pieces, product, registers_of, sums_of
@@ -34,9 +35,22 @@ DIRECTLY = {  # functions that can put their result in its place themselves
     operator.add: np.add,
     operator.sub: np.subtract,
     operator.mul: np.multiply,
+    operator.truediv: np.true_divide,
+    operator.neg: np.negative,
     operator.and_: np.bitwise_and,
     operator.or_: np.bitwise_or,
     operator.xor: np.bitwise_xor,
+    operator.invert: np.invert,
+    operator.lshift: np.left_shift,
+    operator.rshift: np.right_shift,
+}
+COMPARING = {
+    operator.eq: np.equal,
+    operator.ne: np.not_equal,
+    operator.lt: np.less,
+    operator.le: np.less_equal,
+    operator.gt: np.greater,
+    operator.ge: np.greater_equal,
 }
 BARRIERS = 16  # of a block
 EVERYONE = 0xFFFFFFFF  # the mask of all of a warp
@@ -92,7 +106,8 @@ class Blocks:
         self.memories = {"global": launch.memory, "shared": shared, "local": local}
         self.notes = Notes(shared.cells[f"u{8 * launch.program.unit}"], launch.slots, near=True)
         self.unset, self.own = None, np.zeros(local.nowhere // launch.program.local_unit + WARP, bool)
-        self.steps, self.counted, self.touched = [None] * len(self.operations), (None, 0), None
+        self.steps, self.ends = [None] * len(self.operations), launch.program.ends
+        self.counted, self.touched = (None, 0), None
         if launch.program.named:
             self.barrier, self.expected = np.zeros((2, self.lanes), np.int64)
             self.arrived = {}
@@ -141,15 +156,15 @@ class Blocks:
                 if number in self.ready:
                     lanes = self.merged(lanes, self.ready.pop(number))
                 lanes = (self.steps[number] or self.bound(number))(lanes)
-                number += 1
+                number = self.ends[number]
             launch.spent += number - began
             launch.work += (number - began) * (1 + many / BESIDE)
 
     def bound(self, number):
-        """The function of lanes that does an instruction; it is made once."""
+        """The function of lanes that does an instruction, and others up to `ends`; it is made once."""
         op = self.operations[number]
         if op.act == "compute" and op.guard is None:
-            step = self.bound_arithmetic(op, number)
+            step = self.bound_arithmetic(number, self.ends[number])
         elif op.act == "branch":
             step = self.bound_branch(op, number)
         else:
@@ -172,24 +187,67 @@ class Blocks:
         """An instruction gives lanes what nobody has set."""
         if not self.unset:
             self.unset, self.steps = Unset(self), [None] * len(self.operations)
+            self.ends = range(1, len(self.operations) + 1)
         self.unset.bring(number, operands, lanes, text)
 
-    def bound_arithmetic(self, op, number):
-        """The same for arithmetic without a guard."""
-        taken = [self.registers[one[0]][one[1]] if isinstance(one, tuple) else one for one in op.of]
-        (kind, row), everyone, tally = op.to[0], self.lanes, self.tally
-        result, function, direct = self.registers[kind][row], op.function, DIRECTLY.get(op.function)
-        if direct and {getattr(one, "dtype", None) for one in taken} != {result.dtype}:
-            direct = None
+    def bound_arithmetic(self, number, end):
+        """The same for arithmetic without a guard, all of it up to `end`.
+
+        For all lanes, each instruction puts its result in its register. For some of them, registers are read once and
+        written at the end, but for those that nothing else reads: `values` has what these lanes have.
+        """
+        at_once, values, reads, steps, written = [], [], [], [], {}
+        places = {}  # {(bits, row): {type: where `values` has that register}}
+
+        def place(value=None):
+            values.append(value)
+            return len(values) - 1
+
+        def place_of(operand):
+            if not isinstance(operand, tuple):
+                return place(operand)
+            held, dtype = places.setdefault((bits_of(operand[0]), operand[1]), {}), TYPES[operand[0]]
+            if dtype not in held:
+                at = place()
+                if (bits_of(operand[0]), operand[1]) in written:
+                    steps.append((at, operator.methodcaller("view", dtype), picked([next(iter(held.values()))])))
+                else:
+                    reads.append((at, self.registers[operand[0]][operand[1]]))
+                held[dtype] = at
+            return held[dtype]
+
+        for op in self.operations[number:end]:
+            (kind, row), function = op.to[0], op.function
+            result, register = self.registers[kind][row], (bits_of(kind), row)
+            taken = [self.registers[one[0]][one[1]] if isinstance(one, tuple) else one for one in op.of]
+            if any(isinstance(one, tuple) for one in op.of):
+                of = [place_of(one) for one in op.of]
+            else:  # a number
+                function, taken, of = same, [np.full(self.lanes, function(*taken)).astype(result.dtype)], [place()]
+                reads.append((of[0], taken[0]))
+            directly = direct(function, taken, result)
+            at_once.append(directly or functools.partial(assign, result, function, taken))
+            if function is not same:
+                does = directly.func if directly else functools.partial(of_type, result.dtype, function)
+                steps.append((at := place(), does, picked(of)))
+                of = [at]
+            places[register], written[register] = {result.dtype: of[0]}, (result, of[0])
+        writes = [kept for register, kept in written.items() if register not in self.launch.program.within]
+        everyone, tally = self.lanes, self.tally
 
         def step(lanes):
-            tally(number, lanes)
-            if lanes.size < everyone:
-                result[lanes] = function(*[one[lanes] if one.ndim else one for one in taken])
-            elif direct:
-                direct(*taken, out=result)
-            else:
-                result[:] = function(*taken)
+            tally(number, lanes, end)
+            if lanes.size == everyone:
+                for do in at_once:
+                    do()
+                return lanes
+            have = values.copy()
+            for at, register in reads:
+                have[at] = register[lanes]
+            for at, function, of in steps:
+                have[at] = function(*of(have))
+            for register, at in writes:
+                register[lanes] = have[at]
             return lanes
 
         return step
@@ -293,16 +351,19 @@ class Blocks:
         self.tally(number, doing)
         return doing
 
-    def tally(self, number, lanes):
-        """Count an instruction, for these lanes and for their warps."""
+    def tally(self, number, lanes, end=None):
+        """Count an instruction, or all up to `end`, for these lanes and for their warps."""
         many, warps = lanes.size, self.warps
         if many < self.lanes:
             if lanes is not self.counted[0]:
                 warps = 1 + np.count_nonzero(np.diff(self.slots[lanes] // WARP)) if many else 0
                 self.counted = lanes, warps
             warps = self.counted[1]
-        self.launch.executed[number] += many
-        self.launch.by_warps[number] += warps
+        launch, end = self.launch, end or number + 1
+        launch.executed[number] += many
+        launch.executed[end] -= many
+        launch.by_warps[number] += warps
+        launch.by_warps[end] -= warps
 
     # ---------------------------------------------------------------- control
 
@@ -555,7 +616,7 @@ class Blocks:
     def clock(self, op, number, lanes):
         """`%clock` and its like: how many instructions all warps have executed so far."""
         doing = self.doing(op, number, lanes)
-        self.write(op.to[0], self.index(doing), sum(self.launch.by_warps) >> op.target)
+        self.write(op.to[0], self.index(doing), sum(itertools.accumulate(self.launch.by_warps)) >> op.target)
         return lanes
 
     # ---------------------------------------------------------------- warps
@@ -991,21 +1052,22 @@ class Blocks:
     def locate(self, op, number, lanes, values=None):
         """Check, count and watch an access: (memory, place, inside) as `Memory.find`; one outside is led to nowhere."""
         index = self.index(lanes)
-        address = self.full(op.of[0], lanes, index).astype(np.uint64)
-        address += np.uint64(op.offset % (1 << 64))
+        address = np.add(self.full(op.of[0], lanes, index), np.uint64(op.offset % (1 << 64)), dtype=np.uint64)
         space = op.space
         if space == "any":
             names, which = self.spaces_of(address[:1])
             space = names[which[0]]
         memory = self.memories[space]
-        place, inside = memory.find(address, op.width)
+        (place, array), inside = memory.in_one(address, op.width), None
+        if array is None:
+            place, inside = memory.find(address, op.width)
         self.check(op, number, lanes, space, address, inside)
         if space != "local" and self.launch.asks:
             self.launch.count(op, number, space, address, self.slots[index], self.warps)
         if self.launch.room and op.act != "meet":
             self.launch.trace_access(self, op, lanes, space, place if inside is None else np.where(inside, place, -1))
         if space == "global":
-            self.watch_global(op, number, lanes, place, inside, values)
+            self.watch_global(op, number, lanes, place, inside, values, array)
         else:
             place += memory.size * (self.block_of if space == "shared" else self.everyone)[index]
         if self.unset and space != "local" and op.act in ("store", "atomic"):
@@ -1054,8 +1116,8 @@ class Blocks:
             accesses = (self.access(op, *who, space, array, offsets[away]),)
             self.launch.find("out of bounds", number, text, np.count_nonzero(~inside), accesses=accesses)
         multiple = op.width & -op.width  # a copy may read any number of bytes
-        crooked = address & np.uint64(multiple - 1)
-        if np.count_nonzero(crooked):
+        if np.bitwise_or.reduce(address) & np.uint64(multiple - 1):
+            crooked = address & np.uint64(multiple - 1)
             text = "thread {thread} of block {block} moves {bytes} bytes at no multiple of {multiple}"
             named = self.place_of(lanes[np.argmax(crooked > 0)]) | {"bytes": op.width, "multiple": multiple}
             self.launch.find("misaligned", number, text, np.count_nonzero(crooked), values=named)
@@ -1099,25 +1161,27 @@ class Blocks:
         if kind == STRONG and op.scope == "cta":
             kind = IN_BLOCK
 
-        def ordered(before, which):
-            lanes, times = rows[which], before >> TIME
-            first = before & THREAD
-            result = np.zeros(before.size, bool)
-            if self.warps_know is not None:
-                result |= self.know_by_warp(before, lanes)
-            if self.launch.order.knowing():
-                for lane in np.unique(lanes[~result]).tolist():
-                    some = np.flatnonzero(lanes == lane)
-                    result[some] |= self.launch.order.covers(
-                        int(self.threads[lane]), first[some], times[some], kind != WEAK and op.act == "load"
-                    )
-            return result
+        if self.warps_know is None and not self.launch.program.orders:
+            ordered = None
+        else:
+            ordered = functools.partial(self.ordered, rows, kind != WEAK and op.act == "load")
+        return Touching(
+            threads | now << TIME, bounds, kind, ordered, lambda before: np.isin(before & THREAD, threads)
+        )
 
-        def among(before):
-            return np.isin(before & THREAD, self.threads[lanes])
-
-        by_barriers = self.warps_know is None and not self.launch.program.orders
-        return Touching(threads | now << TIME, bounds, kind, None if by_barriers else ordered, among)
+    def ordered(self, rows, strong, before, which):
+        """Where those of `rows` that are asked for know of earlier accesses; `strong`: by a strong load."""
+        lanes, times = rows[which], before >> TIME
+        first = before & THREAD
+        result = np.zeros(before.size, bool)
+        if self.warps_know is not None:
+            result |= self.know_by_warp(before, lanes)
+        if self.launch.order.knowing():
+            for lane in np.unique(lanes[~result]).tolist():
+                some = np.flatnonzero(lanes == lane)
+                thread = int(self.threads[lane])
+                result[some] |= self.launch.order.covers(thread, first[some], times[some], strong)
+        return result
 
     def know_by_warp(self, before, lanes):
         """Where lanes know of earlier accesses by a barrier of their warp; bool."""
@@ -1196,20 +1260,23 @@ class Blocks:
         earlier = self.access(self.operations[other], [thread], [-1], space, array, [offset])
         self.launch.find("race", number, text, many, other, accesses=(later, earlier), several=several)
 
-    def watch_global(self, op, number, lanes, place, inside, values):
-        """Note who touches what of the arrays that may be written, and that nobody stores to the others."""
+    def watch_global(self, op, number, lanes, place, inside, values, array):
+        """Note who touches what of the arrays that may be written, and that nobody stores to the others.
+
+        array  the number of the one that all touch; None for several, or none
+        """
         launch, act = self.launch, op.act
-        if act == "load" and inside is None and place.max() < launch.writable:
-            return
-        keep = (place >= launch.writable) & (True if inside is None else inside)
-        if act != "load":
-            into = ~keep if inside is None else ~keep & inside
-            if into.any():
-                first = np.argmax(into)
-                text = "thread {thread} of block {block} stores to {array}"
-                named = self.place_of(lanes[first]) | {"array": launch.spell(place[first], array_only=True)}
-                launch.find("writes to an input", number, text, np.count_nonzero(into), values=named)
-        if not keep.all():
+        if array is None or launch.memory.first[array] < launch.writable:
+            if act == "load" and array is not None:
+                return
+            keep = (place >= launch.writable) & (True if inside is None else inside)
+            if act != "load":
+                into = ~keep if inside is None else ~keep & inside
+                if into.any():
+                    first = np.argmax(into)
+                    text = "thread {thread} of block {block} stores to {array}"
+                    named = self.place_of(lanes[first]) | {"array": launch.spell(place[first], array_only=True)}
+                    launch.find("writes to an input", number, text, np.count_nonzero(into), values=named)
             place, lanes = place[keep], lanes[keep]
             values = None if values is None else values[keep]
         if not lanes.size:
@@ -1238,6 +1305,32 @@ class Blocks:
     def spell_block(self, number):
         """The place in the grid of one of these blocks."""
         return spelled(int(self.blocks[number]), self.launch.grid)
+
+
+def direct(function, taken, result):
+    """A function without arguments that puts what another makes of arrays in its place; None where there is none."""
+    if function is same:
+        return functools.partial(result.__setitem__, slice(None), taken[0])
+    types = {one.dtype for one in taken}
+    ufunc = function if isinstance(function, np.ufunc) else DIRECTLY.get(function)
+    if len(types) == 1 and function in COMPARING and result.dtype == bool:
+        return functools.partial(COMPARING[function], *taken, result)
+    return functools.partial(ufunc, *taken, result) if ufunc and types == {result.dtype} else None
+
+
+def assign(result, function, taken):
+    """The same for any function."""
+    result[:] = function(*taken)
+
+
+def of_type(dtype, function, *taken):
+    """What a function makes of arrays, as that type."""
+    return np.asarray(function(*taken)).astype(dtype, copy=False)
+
+
+def picked(places):
+    """A function of a list that gives what stands at these places of it."""
+    return operator.itemgetter(slice(places[0], places[0] + 1)) if len(places) == 1 else operator.itemgetter(*places)
 
 
 def along(number, sides):

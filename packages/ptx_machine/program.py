@@ -154,6 +154,8 @@ class Decoded:
     symbols  {shared or local array: address}
     named    whether it has other barriers than a block's first, of all its threads
     orders   whether it has those, a fence, an acquire or a release
+    ends     of each instruction, where the run of arithmetic ends that it begins: no other way leads into such a run
+    within   {(bits, row)} of registers that hold something only within one such run
     local_unit  bytes of the smallest element of a thread's own memory that it moves, 4 at most
     unit     bytes of the smallest element that it moves, 4 at most: who touched what is noted for each so many
     """
@@ -190,6 +192,28 @@ class Decoded:
         )
         self.unit = min([4, *watched])
         self.local_unit = min([4, *(op.size for op in self.operations if op.width and op.space in ("local", "any"))])
+        self.find_runs()
+
+    def find_runs(self):
+        """Set `ends` and `within`."""
+        entered, many = {*self.program.labels.values()}, len(self.operations)
+        entered |= {op.target for op in self.operations if op.act == "push"}
+        arithmetic = [op.act == "compute" and op.guard is None for op in self.operations] + [False]
+        self.ends = [*range(1, many + 1)]
+        for number in range(many - 2, -1, -1):
+            if arithmetic[number] and arithmetic[number + 1] and number + 1 not in entered:
+                self.ends[number] = self.ends[number + 1]
+        only = {}  # {register: where the one run ends that touches it, and sets it first; 0 for none}
+        for op, end, alone in zip(self.operations, self.ends, arithmetic, strict=False):
+            for kind, row in registers_in((op.of, op.mask, op.barrier, getattr(op.function, "of", ()))):
+                if not alone or only.get((bits_of(kind), row)) != end:
+                    only[bits_of(kind), row] = 0
+            for kind, row in op.to:
+                if not alone or only.setdefault((bits_of(kind), row), end) != end:
+                    only[bits_of(kind), row] = 0
+            if op.guard is not None:
+                only[1, op.guard] = 0
+        self.within = {register for register, end in only.items() if end}
 
     def excuse_guesses(self):
         """Let a load of what a compare-and-swap swaps be strong, as in CUDA's atomics: a wrong guess loses nothing."""
@@ -368,7 +392,7 @@ class Decoded:
         if name[0] == "getctarank":
             return self.compute(instruction, "other", lambda a: np.uint32(0), texts, "u32", (f"u{name[-1][1:]}",))
         if name[0] in ("mov", "cvta"):
-            return self.compute(instruction, "other", lambda a: a, texts, kind, (kind,))
+            return self.compute(instruction, "other", same, texts, kind, (kind,))
         function, of, to = operation(instruction)
         if name[0] == "cvt":
             function, of, to = self.widened(function, of, to, texts)
@@ -732,9 +756,23 @@ def ordered(name):
     )
 
 
+def same(a):
+    """What `mov` does."""
+    return a
+
+
 def bits_of(kind):
     """Bits of a type, such as 32 for "f32"."""
     return 1 if kind == "pred" else 8 * IN_MEMORY[kind].itemsize
+
+
+def registers_in(operands):
+    """The registers among operands, and among tuples of them, as (type, row)."""
+    for one in operands if isinstance(operands, tuple) else ():
+        if isinstance(one, tuple) and one and isinstance(one[0], str):
+            yield one
+        else:
+            yield from registers_in(one)
 
 
 def vector(text):

@@ -25,6 +25,16 @@ IN_MEMORY = TYPES | {"b8": np.dtype(np.uint8), "u8": np.dtype(np.uint8), "s8": n
 del IN_MEMORY["pred"]
 
 
+def same(a):
+    """What `mov` does."""
+    return a
+
+
+def bits_of(kind):
+    """Bits of a type, such as 32 for "f32"."""
+    return 1 if kind == "pred" else 8 * IN_MEMORY[kind].itemsize
+
+
 # --------------------------------------------------------------------------------------- whole numbers
 
 

@@ -24,34 +24,13 @@ from .linking import DEEPEST
 from .memory import IN_BLOCK, NO_NUMBER, SEVERAL, STRONG, THREAD, TIME, VOLATILE, WEAK, Memory, Notes, Touching, Views
 from .names import plain_name
 from .printing import arguments_of, formatted
-from .program import GAP, GLOBAL, LOCAL, SHARED, SPECIAL, bits_of, same
+from .program import GAP, GLOBAL, LOCAL, SHARED, SPECIAL, bits_of
 from .reader import PTXError
 from .unset import Unset
 from .warp_groups import GROUP, held_by_threads, matrix, pieces, product, registers_of, sums_of
 from .warps import WARP
 from .warpwide import matrices
 
-DIRECTLY = {  # functions that can put their result in its place themselves
-    operator.add: np.add,
-    operator.sub: np.subtract,
-    operator.mul: np.multiply,
-    operator.truediv: np.true_divide,
-    operator.neg: np.negative,
-    operator.and_: np.bitwise_and,
-    operator.or_: np.bitwise_or,
-    operator.xor: np.bitwise_xor,
-    operator.invert: np.invert,
-    operator.lshift: np.left_shift,
-    operator.rshift: np.right_shift,
-}
-COMPARING = {
-    operator.eq: np.equal,
-    operator.ne: np.not_equal,
-    operator.lt: np.less,
-    operator.le: np.less_equal,
-    operator.gt: np.greater,
-    operator.ge: np.greater_equal,
-}
 BARRIERS = 16  # of a block
 EVERYONE = 0xFFFFFFFF  # the mask of all of a warp
 TIMES = 4  # that lanes come back, until what they held is looked at no more
@@ -191,63 +170,20 @@ class Blocks:
         self.unset.bring(number, operands, lanes, text)
 
     def bound_arithmetic(self, number, end):
-        """The same for arithmetic without a guard, all of it up to `end`.
-
-        For all lanes, each instruction puts its result in its register. For some of them, registers are read once and
-        written at the end, but for those that nothing else reads: `values` has what these lanes have.
-        """
-        at_once, values, reads, steps, written = [], [], [], [], {}
-        places = {}  # {(bits, row): {type: where `values` has that register}}
-
-        def place(value=None):
-            values.append(value)
-            return len(values) - 1
-
-        def place_of(operand):
-            if not isinstance(operand, tuple):
-                return place(operand)
-            held, dtype = places.setdefault((bits_of(operand[0]), operand[1]), {}), TYPES[operand[0]]
-            if dtype not in held:
-                at = place()
-                if (bits_of(operand[0]), operand[1]) in written:
-                    steps.append((at, operator.methodcaller("view", dtype), picked([next(iter(held.values()))])))
-                else:
-                    reads.append((at, self.registers[operand[0]][operand[1]]))
-                held[dtype] = at
-            return held[dtype]
-
-        for op in self.operations[number:end]:
-            (kind, row), function = op.to[0], op.function
-            result, register = self.registers[kind][row], (bits_of(kind), row)
-            taken = [self.registers[one[0]][one[1]] if isinstance(one, tuple) else one for one in op.of]
-            if any(isinstance(one, tuple) for one in op.of):
-                of = [place_of(one) for one in op.of]
-            else:  # a number
-                function, taken, of = same, [np.full(self.lanes, function(*taken)).astype(result.dtype)], [place()]
-                reads.append((of[0], taken[0]))
-            directly = direct(function, taken, result)
-            at_once.append(directly or functools.partial(assign, result, function, taken))
-            if function is not same:
-                does = directly.func if directly else functools.partial(of_type, result.dtype, function)
-                steps.append((at := place(), does, picked(of)))
-                of = [at]
-            places[register], written[register] = {result.dtype: of[0]}, (result, of[0])
-        writes = [kept for register, kept in written.items() if register not in self.launch.program.within]
-        everyone, tally = self.lanes, self.tally
+        """The same for arithmetic without a guard, all of it up to `end`."""
+        line, registers, tally, everyone = self.launch.program.line(number, end), self.registers, self.tally, self.lanes
+        at_once = for_some = None
 
         def step(lanes):
+            nonlocal at_once, for_some
             tally(number, lanes, end)
             if lanes.size == everyone:
+                at_once = at_once or line.for_all(registers)
                 for do in at_once:
                     do()
-                return lanes
-            have = values.copy()
-            for at, register in reads:
-                have[at] = register[lanes]
-            for at, function, of in steps:
-                have[at] = function(*of(have))
-            for register, at in writes:
-                register[lanes] = have[at]
+            else:
+                for_some = for_some or line.for_some(registers)
+                for_some(lanes)
             return lanes
 
         return step
@@ -1305,32 +1241,6 @@ class Blocks:
     def spell_block(self, number):
         """The place in the grid of one of these blocks."""
         return spelled(int(self.blocks[number]), self.launch.grid)
-
-
-def direct(function, taken, result):
-    """A function without arguments that puts what another makes of arrays in its place; None where there is none."""
-    if function is same:
-        return functools.partial(result.__setitem__, slice(None), taken[0])
-    types = {one.dtype for one in taken}
-    ufunc = function if isinstance(function, np.ufunc) else DIRECTLY.get(function)
-    if len(types) == 1 and function in COMPARING and result.dtype == bool:
-        return functools.partial(COMPARING[function], *taken, result)
-    return functools.partial(ufunc, *taken, result) if ufunc and types == {result.dtype} else None
-
-
-def assign(result, function, taken):
-    """The same for any function."""
-    result[:] = function(*taken)
-
-
-def of_type(dtype, function, *taken):
-    """What a function makes of arrays, as that type."""
-    return np.asarray(function(*taken)).astype(dtype, copy=False)
-
-
-def picked(places):
-    """A function of a list that gives what stands at these places of it."""
-    return operator.itemgetter(slice(places[0], places[0] + 1)) if len(places) == 1 else operator.itemgetter(*places)
 
 
 def along(number, sides):

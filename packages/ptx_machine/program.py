@@ -12,13 +12,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .arithmetic import IN_MEMORY, TYPES, carrying, operation, unknown
+from .arithmetic import IN_MEMORY, TYPES, bits_of, carrying, operation, same, unknown
 from .formats import SMALL
 from .linking import bytes_of, read_ptx
 from .mathematics import mathematics
 from .mbarrier import CHANGES, COUNT, over, parity_over
 from .memory import WIDEST
 from .reader import Instruction, PTXError, int_of, literal
+from .straight import StraightLine
 from .warp_groups import DEPTH, WITHIN
 from .warpwide import (
     REDUCTIONS,
@@ -154,8 +155,8 @@ class Decoded:
     symbols  {shared or local array: address}
     named    whether it has other barriers than a block's first, of all its threads
     orders   whether it has those, a fence, an acquire or a release
-    ends     of each instruction, where the run of arithmetic ends that it begins: no other way leads into such a run
-    within   {(bits, row)} of registers that hold something only within one such run
+    ends     of each instruction: the next one, or, of arithmetic, the one behind the straight line that it begins
+    within   {(bits, row)} of registers that only one straight line touches, and sets first
     local_unit  bytes of the smallest element of a thread's own memory that it moves, 4 at most
     unit     bytes of the smallest element that it moves, 4 at most: who touched what is noted for each so many
     """
@@ -192,9 +193,9 @@ class Decoded:
         )
         self.unit = min([4, *watched])
         self.local_unit = min([4, *(op.size for op in self.operations if op.width and op.space in ("local", "any"))])
-        self.find_runs()
+        self.find_straight_lines()
 
-    def find_runs(self):
+    def find_straight_lines(self):
         """Set `ends` and `within`."""
         entered, many = {*self.program.labels.values()}, len(self.operations)
         entered |= {op.target for op in self.operations if op.act == "push"}
@@ -203,7 +204,7 @@ class Decoded:
         for number in range(many - 2, -1, -1):
             if arithmetic[number] and arithmetic[number + 1] and number + 1 not in entered:
                 self.ends[number] = self.ends[number + 1]
-        only = {}  # {register: where the one run ends that touches it, and sets it first; 0 for none}
+        only = {}  # {register: where the one line ends that touches it, and sets it first; 0 for none}
         for op, end, alone in zip(self.operations, self.ends, arithmetic, strict=False):
             for kind, row in registers_in((op.of, op.mask, op.barrier, getattr(op.function, "of", ()))):
                 if not alone or only.get((bits_of(kind), row)) != end:
@@ -213,7 +214,14 @@ class Decoded:
                     only[bits_of(kind), row] = 0
             if op.guard is not None:
                 only[1, op.guard] = 0
-        self.within = {register for register, end in only.items() if end}
+        self.within, self.lines = {register for register, end in only.items() if end}, {}
+
+    def line(self, number, end):
+        """The `StraightLine` of arithmetic from an instruction up to another."""
+        if (number, end) not in self.lines:
+            within = self.within if end == self.ends[number] else ()
+            self.lines[number, end] = StraightLine(self.operations[number:end], within)
+        return self.lines[number, end]
 
     def excuse_guesses(self):
         """Let a load of what a compare-and-swap swaps be strong, as in CUDA's atomics: a wrong guess loses nothing."""
@@ -754,16 +762,6 @@ def ordered(name):
     return order, next(
         (SCOPES[word] for word in name[1:] if word in SCOPES), "sys" if order in ("volatile", "mmio") else short[1]
     )
-
-
-def same(a):
-    """What `mov` does."""
-    return a
-
-
-def bits_of(kind):
-    """Bits of a type, such as 32 for "f32"."""
-    return 1 if kind == "pred" else 8 * IN_MEMORY[kind].itemsize
 
 
 def registers_in(operands):

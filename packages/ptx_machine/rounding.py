@@ -153,10 +153,13 @@ def fused64(a, b, c):
     left = rest - (result - high)
     right = (result + left * ABOVE_ONE == result) & (np.abs(result) > 1e-230)
     if np.count_nonzero(right) < right.size:
-        result, wrong = np.array(result, ndmin=1), np.atleast_1d(~right)
-        some = (np.broadcast_to(value, right.shape) for value in (a, b, c))
-        result[wrong] = fused64_anywhere(*(np.atleast_1d(value)[wrong] for value in some))
-        return result.reshape(right.shape)
+        nothing = (a == 0) | (b == 0)
+        result, wrong = np.where(nothing, high, result), ~(right | nothing)
+        if np.count_nonzero(wrong):
+            result, wrong = np.array(result, ndmin=1), np.atleast_1d(wrong)
+            some = (np.broadcast_to(value, right.shape) for value in (a, b, c))
+            result[wrong] = fused64_anywhere(*(np.atleast_1d(value)[wrong] for value in some))
+            return result.reshape(right.shape)
     return result
 
 

@@ -988,7 +988,7 @@ class Blocks:
     def locate(self, op, number, lanes, values=None):
         """Check, count and watch an access: (memory, place, inside) as `Memory.find`; one outside is led to nowhere."""
         index = self.index(lanes)
-        address = np.add(self.full(op.of[0], lanes, index), np.uint64(op.offset % (1 << 64)), dtype=np.uint64)
+        address = self.full(op.of[0], lanes, index).astype(np.uint64, copy=False) + np.uint64(op.offset % (1 << 64))
         space = op.space
         if space == "any":
             names, which = self.spaces_of(address[:1])

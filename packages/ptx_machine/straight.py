@@ -95,7 +95,7 @@ class StraightLine:
             if function is same:
                 found.append(functools.partial(result.__setitem__, slice(None), taken[0]))
             elif into:
-                found.append(functools.partial(into, *taken, result))
+                found.append(functools.partial(into, *taken, out=result))
             else:
                 found.append(functools.partial(assign, result, function, taken))
         return found

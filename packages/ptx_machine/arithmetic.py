@@ -238,6 +238,8 @@ def greatest(a, b):
 
 def chosen(result, a, b, sign):
     """The same, with the sign of zeros, and the one pattern of bits for what is no number."""
+    if np.count_nonzero(result) == np.size(result) == np.count_nonzero(result == result):
+        return result
     bits = f"u{result.dtype.itemsize}"
     both = sign(*(np.ascontiguousarray(value).view(bits) for value in (a, b))).view(result.dtype)
     result = np.where((a == b) & (result == 0), both.reshape(np.shape(a == b)), result)

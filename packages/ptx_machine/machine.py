@@ -52,7 +52,7 @@ class Blocks:
                how many threads that waits for, 0 for all; `arrived`, {barrier: clocks of threads that do not wait}
     own        (units,) bool: what of its local memory each thread has set; `unset`, the `Unset` where one uses others
     aside      {instruction: lanes} that go round where nothing changes; `sure` whether nothing can change by itself
-    slots      (lanes,) int64: a number for each thread, with room for whole warps in each block
+    slots      (lanes,) int64: a number for each thread, with room for whole warps in each block; `warp_of`, its warp's
     alive      (warps,) uint32: a bit for each thread that has not left; `staying`, how many those are
     groups     (lanes,) int64: how many groups of copies each thread has closed
     copies     those on their way: tuples (lanes, groups, place, bytes, stamps), each array with one row a copy
@@ -70,6 +70,7 @@ class Blocks:
         everyone = np.arange(self.lanes)
         self.block_of, thread = everyone // threads, everyone % threads
         self.slots, self.warps = self.block_of * launch.slots + thread, blocks.size * launch.slots // WARP
+        self.warp_of = self.slots // WARP
         self.threads = blocks[self.block_of] * launch.slots + thread
         self.passed = np.zeros(self.lanes, np.int64)
         self.rounds = np.zeros(self.lanes, np.int32)
@@ -292,7 +293,8 @@ class Blocks:
         many, warps = lanes.size, self.warps
         if many < self.lanes:
             if lanes is not self.counted[0]:
-                warps = 1 + np.count_nonzero(np.diff(self.slots[lanes] // WARP)) if many else 0
+                of = self.warp_of[lanes]
+                warps = 1 + np.count_nonzero(of[1:] != of[:-1]) if many else 0
                 self.counted = lanes, warps
             warps = self.counted[1]
         launch, end = self.launch, end or number + 1

@@ -448,6 +448,8 @@ class Decoded:
         if what == "mathematics":
             takes, gives, function = mathematics()[texts[0] if len(instruction.name) < 3 else instruction.name[2]]
             of = [kind for kind in takes if kind != "p64"]
+            if len(gives) == 1:
+                return self.compute(instruction, "other float", lambda *values: function(*values)[0], texts, *gives, of)
             to, of = self.operands(texts[: len(gives)], gives), self.operands(texts[len(gives) :], of)
             return Operation(instruction, "compute_both", "other float", function, to, of)
         if what == "vprintf":

@@ -178,7 +178,7 @@ class Launch:
     """One launch: its arguments in memory, and all that is counted and found while its blocks run.
 
     memory      the global one: constants of the text and arrays that may not be written first, then, from byte
-                `writable` on, arrays that may be, and variables of the text
+                `writable` (as an array, `first_written`) on, arrays that may be, and variables of the text
     parameters  a list of arrays of bytes
     slots       numbers of a block's threads, with room for whole warps
     history     of each access, barrier and fence until now, the number of its instruction; `now`, the last one's place
@@ -257,6 +257,7 @@ class Launch:
         self.memory = Memory(constant + given + variables)
         inputs = sum(not writable for _, _, writable, _ in placed)
         self.writable = int(self.memory.first[len(constant) + inputs])
+        self.first_written = np.array(self.writable)
         for array, start in zip(self.arrays, self.memory.first, strict=False):
             self.memory.cells["u8"][start : start + array.nbytes] = array.reshape(-1).view(np.uint8)
 

@@ -84,6 +84,7 @@ class Blocks:
             self.registers["u32"][launch.program.places[name][1]] = value["xyz".index(axis)] if axis else value
         shared, local = Memory(launch.program.shared, blocks.size), Memory(launch.program.local, self.lanes)
         self.memories = {"global": launch.memory, "shared": shared, "local": local}
+        self.copies_at, self.own_at = self.block_of * shared.size, everyone * local.size
         self.notes = Notes(shared.cells[f"u{8 * launch.program.unit}"], launch.slots, near=True)
         self.unset, self.own = None, np.zeros(local.nowhere // launch.program.local_unit + WARP, bool)
         self.steps, self.ends = [None] * len(self.operations), launch.program.ends
@@ -199,12 +200,13 @@ class Blocks:
             self.tally(number, lanes)
             if holds is not None:
                 taken = holds if lanes.size == everyone else holds[lanes]
+                taken = ~taken if negated else taken
                 many = np.count_nonzero(taken)
-                if many == (lanes.size if negated else 0):
+                if not many:
                     return lanes
-                if many != (0 if negated else lanes.size):
-                    self.arrive(self.ready, target, lanes[taken != negated])
-                    self.arrive(self.ready, number + 1, lanes[taken == negated])
+                if many != lanes.size:
+                    self.arrive(self.ready, target, lanes[taken])
+                    self.arrive(self.ready, number + 1, lanes[~taken])
                     return None
             self.arrive(self.ready, target, lanes)
             return None
@@ -293,8 +295,10 @@ class Blocks:
         many, warps = lanes.size, self.warps
         if many < self.lanes:
             if lanes is not self.counted[0]:
-                of = self.warp_of[lanes]
-                warps = 1 + np.count_nonzero(of[1:] != of[:-1]) if many else 0
+                warps = int(self.warp_of[lanes[-1]] - self.warp_of[lanes[0]]) + 1 if many else 0
+                if warps > 2:  # perhaps not all between
+                    of = self.warp_of[lanes]
+                    warps = 1 + np.count_nonzero(of[1:] != of[:-1])
                 self.counted = lanes, warps
             warps = self.counted[1]
         launch, end = self.launch, end or number + 1
@@ -936,10 +940,10 @@ class Blocks:
     def load_once(self, op, number, doing):
         """The same, in one memory."""
         cells, place = self.reach(op, number, doing)
-        values, index = cells[place], self.index(doing)
+        index = self.index(doing)
         self.polled |= op.order != "weak"
         for part, to in enumerate(op.to):
-            self.write(to, index, values[:, part])
+            self.write(to, index, cells[place[:, part]])
 
     def store(self, op, number, lanes):
         """`st`, of one element or several."""
@@ -951,7 +955,8 @@ class Blocks:
     def store_once(self, op, number, doing):
         """The same, in one memory."""
         index = self.index(doing)
-        values = np.stack([self.full(operand, doing, index) for operand in op.of[1:]], axis=1)
+        given = [self.full(operand, doing, index) for operand in op.of[1:]]
+        values = np.stack(given, axis=1) if given[1:] else given[0][:, None]
         values = values.astype(IN_MEMORY[op.type], copy=False)
         cells, place = self.reach(op, number, doing, values)
         cells[place] = values
@@ -990,7 +995,7 @@ class Blocks:
     def locate(self, op, number, lanes, values=None):
         """Check, count and watch an access: (memory, place, inside) as `Memory.find`; one outside is led to nowhere."""
         index = self.index(lanes)
-        address = self.full(op.of[0], lanes, index).astype(np.uint64, copy=False) + np.uint64(op.offset % (1 << 64))
+        address = self.full(op.of[0], lanes, index).astype(np.uint64, copy=False) + op.further
         space = op.space
         if space == "any":
             names, which = self.spaces_of(address[:1])
@@ -1007,7 +1012,7 @@ class Blocks:
         if space == "global":
             self.watch_global(op, number, lanes, place, inside, values, array)
         else:
-            place += memory.size * (self.block_of if space == "shared" else self.everyone)[index]
+            place += (self.copies_at if space == "shared" else self.own_at)[index]
         if self.unset and space != "local" and op.act in ("store", "atomic"):
             for operand in op.of[1:]:
                 self.unset.use(number, lanes, self.unset.of(operand, lanes))
@@ -1053,11 +1058,10 @@ class Blocks:
             who = self.threads[lanes[away]], self.rounds[lanes[away]]
             accesses = (self.access(op, *who, space, array, offsets[away]),)
             self.launch.find("out of bounds", number, text, np.count_nonzero(~inside), accesses=accesses)
-        multiple = op.width & -op.width  # a copy may read any number of bytes
-        if np.bitwise_or.reduce(address) & np.uint64(multiple - 1):
-            crooked = address & np.uint64(multiple - 1)
+        crooked = address & op.within_multiple
+        if np.count_nonzero(crooked):
             text = "thread {thread} of block {block} moves {bytes} bytes at no multiple of {multiple}"
-            named = self.place_of(lanes[np.argmax(crooked > 0)]) | {"bytes": op.width, "multiple": multiple}
+            named = self.place_of(lanes[np.argmax(crooked > 0)]) | {"bytes": op.width, "multiple": op.width & -op.width}
             self.launch.find("misaligned", number, text, np.count_nonzero(crooked), values=named)
 
     def access(self, op, threads, rounds, space, array, offsets):
@@ -1098,7 +1102,6 @@ class Blocks:
         kind = STRONG if op.act == "atomic" else {"weak": WEAK, "volatile": VOLATILE}.get(op.order, STRONG)
         if kind == STRONG and op.scope == "cta":
             kind = IN_BLOCK
-
         if self.warps_know is None and not self.launch.program.orders:
             ordered = None
         else:
@@ -1219,7 +1222,7 @@ class Blocks:
             values = None if values is None else values[keep]
         if not lanes.size:
             return
-        units = in_units(place - launch.writable, launch.program.unit, op.width)
+        units = in_units(place - launch.first_written, launch.program.unit, op.width)
         race, by, _ = self.note(launch.notes, op, number, lanes, units, values)
         if act == "store":
             np.add.at(launch.stored, units.ravel(), 1)
@@ -1275,9 +1278,12 @@ def spelled(number, sides):
     return f"({', '.join(map(str, along(number, sides)[: 3 if sides[2] > 1 else 2]))})"
 
 
+SHIFTS = {1 << bits: np.array(bits) for bits in range(5)}
+
+
 def in_units(place, size, width):
     """The units of `size` bytes that accesses of `width` bytes at these places touch: (n, units), counted from 0."""
-    first = (place // size)[:, None]
+    first = (place >> SHIFTS[size] if size in SHIFTS else place // size)[:, None]
     return first + np.arange(width // size) if width > size else first
 
 

@@ -51,6 +51,7 @@ class Memory:
         sizes = (-(-size // WIDEST) * WIDEST for size in self.bytes)
         self.first = np.array([*itertools.accumulate(sizes, initial=0)], np.int64)
         self.size = int(self.first[-1])
+        self.starts = [(np.array(address, np.uint64), np.array(first)) for address, first in zip(self.addresses, self.first)]
         self.nowhere = self.size * copies
         words = np.full((self.nowhere + WIDEST) // 4, NO_NUMBER, np.uint32)
         self.cells = Views(lambda kind: words.view(IN_MEMORY[kind]))
@@ -72,9 +73,10 @@ class Memory:
         """(place, number) of accesses that all lie in one array, as mostly; (None, None) of others."""
         number = bisect.bisect_right(self.addresses, int(address[0])) - 1
         if number >= 0 and self.bytes[number] >= width:
-            offset = address - np.uint64(self.addresses[number])
-            if np.maximum.reduce(offset) <= self.bytes[number] - width:
-                return offset.view(np.int64) + self.first[number], number
+            base, first = self.starts[number]
+            offset = address - base
+            if offset[offset.argmax()] <= self.bytes[number] - width:
+                return offset.view(np.int64) + first, number
         return None, None
 
     def lead_nowhere(self, place, inside):
@@ -121,6 +123,8 @@ class Notes:
 
     def unordered(self, before, by):
         """Where nothing orders an earlier access before this one by another thread; bool. `by`: `Touching`."""
+        if not (self.near or np.count_nonzero(before)):
+            return np.zeros(before.size, bool)
         open_ = before >= by.bounds if self.near else before != 0
         if not np.count_nonzero(open_):
             return open_
@@ -182,7 +186,7 @@ class Notes:
                 held[words[missing]] = self.both(now[missing], stamps[missing])
 
     def read(self, words, by):
-        """Note loads. Returns (race, last, unwritten): where they race, with which stamps, and where nobody wrote."""
+        """Note loads. Returns (race, last, unwritten): where they race, with which stamps, where nobody wrote, or None."""
         if by.ordered:
             self.note_load(words, by)
         else:
@@ -195,7 +199,7 @@ class Notes:
         race = self.unordered(last, by)
         if np.count_nonzero(race):
             race &= ~self.strong(last, by) | (last >= ON_ITS_WAY)
-        return race, last, last == 0
+        return race, last, None if np.count_nonzero(last) == last.size else last == 0
 
     def note_loads(self):
         """Note the loads that were put off."""

@@ -146,6 +146,15 @@ class Operation:
     scope: str = ""
     barrier: tuple = ()
 
+    def __post_init__(self):
+        """`offset`, and the bits of an address that are 0 where it is a multiple of the width, as arrays of no axes.
+
+        NumPy takes those faster than numbers.
+        """
+        multiple = max(1, self.width & -self.width)  # a copy may read any number of bytes
+        self.further = np.array(self.offset % (1 << 64), np.uint64)
+        self.within_multiple = np.array(multiple - 1, np.uint64)
+
 
 class Decoded:
     """A program as `Operation`s, and where its registers and arrays lie.

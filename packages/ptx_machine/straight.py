@@ -54,6 +54,8 @@ class StraightLine:
                 with np.errstate(all="ignore"):
                     of, function = (of_type(TYPES[to[0]], function, *of)[()],), same
             into = ufunc_for(function, [TYPES[one[0]] if isinstance(one, tuple) else one.dtype for one in of], to[0])
+            if into:  # NumPy takes an array of no axes faster than a number
+                of = [one if isinstance(one, tuple) else np.array(one) for one in of]
             self.whole.append((function, into, of, to))
             places = [self.place_of(one, held, written) for one in of]
             if function is not same:

@@ -33,7 +33,7 @@ def pytest_runtest_call(item):
     try:
         return (yield)
     except KernelError as error:
-        raise error.with_traceback(way_to_launch(error))
+        raise error.with_traceback(way_to_launch(error)) from None
     finally:
         for key, found in FOUND.items():
             if found.launches > before.get(key, 0):

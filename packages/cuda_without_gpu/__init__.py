@@ -36,3 +36,4 @@ def enable(watch: str = "first") -> None:
         os.environ.setdefault("NUMBA_CUDA_USE_NVIDIA_BINDING", "0")
     once_imported("numba.cuda.cudadrv.driver", f"{__name__}.stand_in:ask_for_no_linker")
     once_imported("numba.cuda", f"{__name__}.stand_in:stand_in")
+    once_imported("numba_cuda_mlir.cuda", f"{__name__}.successor:stand_in")

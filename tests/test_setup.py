@@ -14,7 +14,7 @@ from distribution import PACKAGES, folder_of, sources
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from cuda_without_gpu import stand_in
+from cuda_without_gpu import replacing
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -77,7 +77,7 @@ def test_cuda_without_gpu_names_the_versions_that_are_tested(package):
     (pin,) = pins()[package].specifier
     tested = f"{package}{wanted.specifier},<={pin.version}"
     assert (
-        f'"{tested}"' in stand_in.TESTED and f"`{tested}`" in (ROOT / "packages/cuda_without_gpu/README.md").read_text()
+        f'"{tested}"' in replacing.TESTED and f"`{tested}`" in (ROOT / "packages/cuda_without_gpu/README.md").read_text()
     )
 
 

@@ -6,29 +6,31 @@
 import importlib.metadata
 import os
 
-from . import before_numba
 from .before_numba import let_numba_load, once_imported
-from .errors import KernelError, NotNative
+from .errors import KernelError, KernelWarning, NotNative
+from .settings import SETTINGS, settings_of
 
-__all__ = ["KernelError", "NotNative", "enable"]
+__all__ = ["KernelError", "KernelWarning", "NotNative", "enable"]
 
 
-def enable(watch: str = "first") -> None:
+def enable(watch: str = "first", findings: str = "raise", seconds: float = 120.0, native: str = "child") -> None:
     """Let `numba.cuda` compile kernels with LLVM, and run them on the PTX machine, from now on in this process.
 
-    watch   "first": where an OpenCL device takes SPIR-V, a kernel runs natively, in a child process, once its launches
-            on the PTX machine have taken two seconds together; of a first launch that takes longer some blocks are
-            watched. "all": each launch runs on the PTX machine, which watches it
+    watch      "first": where an OpenCL device takes SPIR-V, a kernel runs natively once its launches on the PTX machine
+               have taken two seconds together; of a first launch that takes longer some blocks are watched. "all": each
+               launch runs on the PTX machine, which watches it
+    findings   what a launch does wrong, with the line of the kernel's source: "raise", a KernelError; "warn", a
+               KernelWarning, and the program goes on; "off", nothing. A launch that does not end is an error always
+    seconds    of computing, before a launch is ended
+    native     where a native launch happens: in a "child" process, so that a crash ends that, or "here", which takes
+               less time
 
     A GPU that is there is not used. Call it before anything imports names from `numba.cuda`. Nothing is loaded before
-    Numba is. Raises ValueError for another word, ImportError where Numba has loaded its simulator; and where Numba
-    lacks a part that is replaced, RuntimeError, when `numba.cuda` is imported.
-
-    From then on a launch raises KernelError for what the kernel does wrong, with the line of its source.
+    Numba is. Python processes that this one starts do the same, if the package is installed there. Raises ValueError
+    for another word, ImportError where Numba has loaded its simulator; and where Numba lacks a part that is replaced,
+    RuntimeError, when `numba.cuda` is imported.
     """
-    if watch not in ("first", "all"):
-        raise ValueError(f'watch={watch!r}: it is "first" or "all".')
-    before_numba.WATCH = watch
+    SETTINGS.set(watch=watch, findings=findings, seconds=seconds, native=native)
     let_numba_load()
     try:
         importlib.metadata.version("cuda-bindings")

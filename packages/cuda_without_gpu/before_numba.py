@@ -6,8 +6,6 @@ import os
 import pkgutil
 import sys
 
-WATCH = "first"  # which launches run on the PTX machine: see `enable`
-
 
 class AtImport(importlib.abc.MetaPathFinder):
     """Finds one module as the other finders do, with a loader that calls the function last."""

@@ -6,15 +6,12 @@ Each launch has ended when it returns, so nothing has to be waited for. `stand_i
 import math
 import re
 import time
-from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
-from types import SimpleNamespace
 
 import ptx_machine
 
 CAPABILITY = (8, 0)  # an A100's
 CAPABILITIES = ((5, 0), (7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (12, 0))
-SECONDS = 120  # of computing, before a launch is ended
 DEFAULT_THREADS = 256  # of a block, for `forall`
 NO_GPU = "No NVIDIA GPU: CUDA kernels are compiled, and run on the PTX machine, on this computer's processor."
 NO_DRIVER = (
@@ -38,7 +35,14 @@ class Device:
     MAX_THREADS_PER_MULTI_PROCESSOR, MAX_BLOCKS_PER_MULTIPROCESSOR = 2048, 32
     MAX_REGISTERS_PER_BLOCK = MAX_REGISTERS_PER_MULTIPROCESSOR = 64 * 1024
     COMPUTE_CAPABILITY_MAJOR, COMPUTE_CAPABILITY_MINOR = CAPABILITY
-    UNIFIED_ADDRESSING, CAN_MAP_HOST_MEMORY = 1, 1
+    CLOCK_RATE, MEMORY_CLOCK_RATE = 1_410_000, 1_215_000  # kHz
+    L2_CACHE_SIZE, GLOBAL_MEMORY_BUS_WIDTH, MAX_PITCH = 40 * 2**20, 5120, 2**31 - 1
+    SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO, ASYNC_ENGINE_COUNT, COOPERATIVE_LAUNCH, CONCURRENT_KERNELS = 2, 3, 1, 1
+    UNIFIED_ADDRESSING, CAN_MAP_HOST_MEMORY, MANAGED_MEMORY, ECC_ENABLED = 1, 1, 1, 1
+    KERNEL_EXEC_TIMEOUT = INTEGRATED = TCC_DRIVER = COMPUTE_MODE = PCI_BUS_ID = PCI_DEVICE_ID = PCI_DOMAIN_ID = 0
+
+    def __init__(self, context):
+        self.context = context
 
     @property
     def device(self):
@@ -65,7 +69,7 @@ class Device:
 
     def get_primary_context(self):
         """The one context."""
-        return CONTEXT
+        return self.context
 
     def reset(self):
         """Do nothing: nothing is kept here."""
@@ -94,75 +98,6 @@ class Event:
         if self.seconds is None or end.seconds is None:
             raise RuntimeError("an event was not recorded: event.record() notes its time.")
         return 1e3 * (end.seconds - self.seconds) if self.watched == end.watched else math.nan
-
-
-class Context:
-    """The driver's context."""
-
-    device = Device()
-
-    def __getattr__(self, name):
-        if name.startswith("_"):
-            raise AttributeError(name)
-        raise AttributeError(f"{name} of a context: {NO_DRIVER}.")
-
-    def synchronize(self):
-        """Do nothing: each launch has ended when it returns."""
-
-    reset = push = pop = prepare_for_use = synchronize
-
-    def create_event(self, timing=True):
-        """A new event, which tells no time."""
-        return Event()
-
-    def get_memory_info(self):
-        """`free` and `total` bytes of this computer's memory."""
-        import psutil
-
-        memory = psutil.virtual_memory()
-        return SimpleNamespace(free=memory.available, total=memory.total)
-
-    def get_max_potential_block_size(self, *arguments, **options):
-        """(blocks at least, threads a block) for `forall`."""
-        return 1, DEFAULT_THREADS
-
-    def get_active_blocks_per_multiprocessor(self, func, blockdim, memsize, flags=None):
-        """Blocks that one multiprocessor of an A100 would hold, by their threads alone."""
-        return max(1, 2048 // blockdim)
-
-    @contextmanager
-    def defer_cleanup(self):
-        """Nothing has to be cleaned up."""
-        yield
-
-
-CONTEXT = Context()
-
-
-class Devices(list):
-    """`cuda.gpus`: the one device."""
-
-    current = property(lambda self: self[0])
-    lst = property(list)
-
-
-class Runtime:
-    """In the place of `devices._runtime`, which asks the driver for contexts."""
-
-    gpus = Devices([Context.device])
-
-    def ensure_context(self):
-        """A context manager: there always is a context."""
-        return nullcontext()
-
-    def get_or_create_context(self, devnum):
-        """The one context. Raises ValueError for the number of another device."""
-        if devnum not in (None, 0):
-            raise ValueError(f"device {devnum}: there is one device, number 0, which is the PTX machine.")
-        return CONTEXT
-
-    def reset(self):
-        """Do nothing: nothing is kept here."""
 
 
 class Attributes:

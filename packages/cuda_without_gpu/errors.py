@@ -9,6 +9,10 @@ class KernelError(RuntimeError):
         return [f"KernelError: {self}"]
 
 
+class KernelWarning(UserWarning):
+    """What a kernel does wrong, where `enable` was told to warn and to go on."""
+
+
 class OutOfTime(KernelError):
     """A launch that still ran when its time was over. `line`: of its source, where it stood then; 0 for none known."""
 

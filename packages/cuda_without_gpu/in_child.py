@@ -13,10 +13,10 @@ import numpy as np
 
 from . import native_child
 from .errors import KernelError, NotNative, OutOfTime
-from .memory import address, owner_of
+from .memory import address, bounds, owner_of, seen_as_bytes
 from .native import NativeKernel
 from .native_child import Request
-from .shared_memory import SHARED, bounds, seen_as_bytes, shared_bytes
+from .shared_memory import SHARED, shared_bytes
 from .to_spirv import environment
 
 ONE_AT_A_TIME = threading.Lock()

@@ -15,12 +15,13 @@ import ptx_machine
 from ptx_machine.limits import STATIC
 from ptx_machine.names import plain_name
 
-from . import before_numba, device
-from .errors import KernelError, MayMissBarrier, NotNative, OutOfTime
+from . import device
+from .errors import KernelError, MayMissBarrier, NotNative
+from .findings import judge
 from .in_child import launch_in_child
-from .memory import array_at, reached
+from .memory import address, array_of, overlapping_as_one, owner_at
 from .native import native_for_launch
-from .shared_memory import in_shared_memory
+from .settings import SETTINGS
 from .to_ptx import ONLY_COMPILED, captured_arrays, text_of, with_names_of_source
 
 
@@ -37,13 +38,14 @@ def launch(kernel, args, griddim, blockdim, stream=0, sharedmem=0) -> None:
     for which, (kind, value) in enumerate(zip(kernel.argument_types, args, strict=True)):
         given.which = which
         given.add(kind, value)
+    given.let_overlapping_be_one()
     if (only_compiled := ONLY_COMPILED.get()) is not None:
         only_compiled.append(kernel)
         return
     if sharedmem > STATIC:  # Numba never asks the driver for more
         raise not_launched(f"{sharedmem:,} bytes of shared memory a block; a GPU gives {STATIC:,} at most.")
     begun = Launch(kernel, args, given, (*griddim, 1, 1)[:3], (*blockdim, 1, 1)[:3], sharedmem)
-    if before_numba.WATCH == "all" or device.BUDGET.get():
+    if SETTINGS.watch == "all" or device.BUDGET.get():
         begun.take(begun.run())
     else:
         begun.watch_first()
@@ -72,11 +74,11 @@ class Launch:
         self.captured = captured_arrays(kernel)
         refuse_both(self.captured, given)
 
-    def run(self, seconds: float = device.SECONDS, blocks: list[int] | None = None) -> ptx_machine.Run:
+    def run(self, seconds: float | None = None, blocks: list[int] | None = None) -> ptx_machine.Run:
         """What the PTX machine makes of it, on copies of its arrays. `blocks`: the numbers of those that run."""
         kernel, given = self.kernel, self.given
         options = dict(kernel=kernel.entry_name, names=named(kernel, self.args, given), shared=self.shared)
-        options |= dict(variables=self.captured, seconds=seconds, requests=False)
+        options |= dict(variables=self.captured, seconds=seconds or SETTINGS.seconds, requests=False)
         try:
             return device.run(text_of(kernel), self.grid, self.block, given.flat, blocks=blocks, **options)
         except ptx_machine.PTXError as error:
@@ -97,12 +99,15 @@ class Launch:
             write_back()
         if kernel.debug:
             raise_what_it_raised(kernel, run)
-        if run.findings:
-            first = run.findings[0]
-            if first.kind == "out of time":
-                beside = f". It does not run natively: {why}" if why else ""
-                raise OutOfTime(in_words(kernel, first) + beside, first.source)
-            raise KernelError(in_words(kernel, first))
+        self.judge(run.findings, f". It does not run natively: {why}" if why else "")
+
+    def judge(self, findings, beside: str = "") -> None:
+        """Raise what is wrong, or warn of it; `beside`: what to add where time was over."""
+        told = [
+            (one.kind, in_words(self.kernel, one) + (beside if one.kind == "out of time" else ""), one.source)
+            for one in findings
+        ]
+        judge(name_of(self.kernel), told)
 
     def watch_first(self) -> None:
         """Watch a kernel's launches for two seconds on the PTX machine, a long first one in part; then run natively."""
@@ -121,7 +126,7 @@ class Launch:
             native = native_for_launch(self.kernel, self.block, self.shared, self.grid, self.given.flat)
             if past.launches == 1:
                 self.watch_some_blocks()
-            launch_in_child(native, self.given.flat, self.grid, self.block, device.SECONDS)
+            launch_in_child(native, self.given.flat, self.grid, self.block, SETTINGS.seconds)
         except NotNative as why:
             past.refused = "" if isinstance(why, MayMissBarrier) else str(why)  # which may be of these sizes
             return self.take(self.run(), str(why))
@@ -132,9 +137,9 @@ class Launch:
         """Raise what is wrong in the first block, in the last, and in some between, as far as two seconds reach."""
         last = math.prod(self.grid) - 1
         chosen = sorted({last * part // 4 for part in range(5)})
-        for finding in self.run(WATCHED_SECONDS, chosen).findings:
-            if finding.kind not in ("hang", "out of time"):  # which may be for want of the other blocks
-                raise KernelError(in_words(self.kernel, finding))
+        found = self.run(WATCHED_SECONDS, chosen).findings
+        # Some of it may be for want of the other blocks.
+        self.judge([one for one in found if one.kind not in ("hang", "out of time")])
 
 
 def not_launched(why: str) -> Exception:
@@ -162,11 +167,27 @@ def refuse_another_type(kind, given, which: int) -> None:
         raise TypeError(f"argument {which} is {given}; the kernel's signature says {kind}.")
 
 
+def pointed_at(place: int) -> tuple[np.ndarray, int]:
+    """(the memory of the device that an address lies in, bytes from its start). Raises ValueError for another one."""
+    if (owner := owner_at(place)) is None:
+        raise ValueError(f"address {place:#x} is in no array of the device that is still there.")
+    return owner, place - address(owner)
+
+
 def named(kernel, args, given) -> dict[int, str]:
     """{position among the flat arguments: the name that the kernel's source gives it}, of arrays."""
     function = getattr(kernel, "py_func", None)  # a kernel from Numba's cache has none
     names = list(inspect.signature(function).parameters) if function else []
     return {at: names[which] for which, at in given.arrays if which < len(names)}
+
+
+def name_of(kernel) -> str:
+    """A kernel's name, its file and the line that its definition begins in, as far as they are known."""
+    function = getattr(kernel, "py_func", None)
+    if function is None:  # a kernel from Numba's cache
+        return kernel.entry_name
+    code = function.__code__
+    return f"{function.__name__}, {code.co_filename}:{code.co_firstlineno}"
 
 
 OVER = "; if it only takes long"  # the PTX machine's words for `run` follow, which nobody calls here
@@ -222,16 +243,16 @@ class Arguments:
             kind, value = extension.prepare_args(kind, value, stream=0, retr=self.after)
         add, flat = self.add, self.flat
         if isinstance(kind, types.Array):
-            array = self.on_device(value)
-            refuse_another_type(kind, typed(array), self.which)
+            array, its_kind = self.on_device(value)
+            refuse_another_type(kind, its_kind, self.which)
             self.arrays.append((self.which, len(flat) + 4))
             # Two pointers of its own, size, item size, data, sizes, strides.
             flat += [0, 0, array.size, array.itemsize, array, *array.shape, *array.strides]
         elif isinstance(kind, types.Record):
             self.arrays.append((self.which, len(flat)))
-            flat.append(self.on_device(value))
+            flat.append(self.on_device(value)[0].reshape(1))
         elif isinstance(kind, types.CPointer):
-            flat.append(reached(int(value)) if value else 0)
+            flat.append(pointed_at(int(value)) if value else 0)
         elif isinstance(kind, types.BaseTuple):
             for inner, one in zip(kind, value, strict=True):
                 add(inner, one)
@@ -253,41 +274,40 @@ class Arguments:
         elif not isinstance(kind, (types.NoneType, types.Omitted, types.Function, types.Dispatcher)):
             raise NotImplementedError(f"{value!r}: a kernel takes no argument of type {kind} here.")
 
+    def let_overlapping_be_one(self) -> None:
+        """Let arrays that are somebody else's show one memory where they overlap, as parts of one array do."""
+        joined = overlapping_as_one(list(self.written()))
+        self.flat = [joined.get(id(one), one) for one in self.flat]
+
     def written(self):
         """The arrays among them that `Run.arrays` tells of, in its order."""
         arrays = (one[0] if isinstance(one, tuple) else one for one in self.flat)
         return {id(one): one for one in arrays if isinstance(one, np.ndarray)}.values()
 
     def on_device(self, value):
-        """The array of the device that an argument is, or is copied to, and back from when the kernel has ended."""
-        from numba.cuda.simulator.cudadrv.devicearray import FakeCUDAArray, to_device
+        """(the array of the device that an argument is, or is copied to, Numba's type of it).
+
+        What was copied there is copied back when the kernel has ended.
+        """
+        from numba.cuda.cudadrv import devicearray
 
         hint = type(value).__name__ if hasattr(value, "to_device") and hasattr(value, "value") else ""  # cuda.In(array)
         value = value.value if hint else value
-        if isinstance(value, FakeCUDAArray) and not isinstance(value._ary, np.void):
-            return value._ary
-        if hasattr(value, "__cuda_array_interface__") and not isinstance(value, FakeCUDAArray):
-            return array_at(value.__cuda_array_interface__)
-        value = getattr(value, "_ary", value)
-        if isinstance(value, np.void):  # one record
-            array = np.array([value])
-            if hint != "In":
-                self.after.append(lambda: [value.__setitem__(name, array[0][name]) for name in array.dtype.names])
-            return array
-        array = in_shared_memory(to_device(value)._ary)
-        array.flags.writeable = value.flags.writeable or hint == "In"
-        if hint != "In" and value.flags.writeable:
-            self.after.append(functools.partial(np.copyto, value, array))
-        return array
+        on_device, copied = devicearray.auto_device(value, user_explicit=True)
+        array = array_of(on_device)
+        if copied:
+            writeable = isinstance(value, np.void) or getattr(value, "flags", {"WRITEABLE": True})["WRITEABLE"]
+            array.flags.writeable = writeable or hint == "In"
+            self.after.append(lambda: on_device)  # its memory stays until then
+            if hint != "In" and writeable:
+                self.after.append(functools.partial(copy_back, value, array))
+        return array, on_device._numba_type_
 
 
-def typed(array):
-    """Numba's type of an array of the device."""
-    from numba.cuda.dispatcher import types
-    from numba.cuda.simulator.kernelapi import numpy_support
-
-    if isinstance(array, np.void):
-        return numpy_support.from_dtype(array.dtype)
-    repeated = 0 in array.strides and array.size
-    layout = "C" if array.flags.c_contiguous else "F" if array.flags.f_contiguous else "A"
-    return types.Array(numpy_support.from_dtype(array.dtype), array.ndim, "A" if repeated else layout)
+def copy_back(value, array) -> None:
+    """Give the host's array, or record, what the device's holds."""
+    if isinstance(value, np.void):
+        for name in value.dtype.names:
+            value[name] = array[name]
+    else:
+        np.copyto(value, array)

@@ -1,11 +1,12 @@
-"""Arrays of the device lie in this computer's memory: where, and which array owns what lies at an address."""
+"""Memory of the device lies in this computer's: where, and which array owns what lies at an address."""
 
+import ctypes
+import os
 import weakref
 
 import numpy as np
 
-# {address: the array that owns the memory there}, where an address was asked for
-REACHED = weakref.WeakValueDictionary()
+ALLOCATED = weakref.WeakValueDictionary()  # {address: memory of the device that begins there, uint8}
 
 
 def address(array: np.ndarray) -> int:
@@ -20,35 +21,87 @@ def owner_of(array: np.ndarray) -> np.ndarray:
     return array
 
 
-def bytes_of(owner: np.ndarray) -> np.ndarray:
-    """The memory of an array that owns it, in the order of its addresses: uint8."""
-    flat = owner if owner.flags.c_contiguous else owner.T
-    return flat.reshape(-1).view(np.uint8)
+def bounds(array: np.ndarray) -> tuple[int, int]:
+    """(the address of an array's first byte, that after its last)."""
+    places = [step * (size - 1) for step, size in zip(array.strides, array.shape, strict=True)] if array.size else []
+    low = address(array) + sum(min(place, 0) for place in places)
+    high = address(array) + sum(max(place, 0) for place in places) + (array.itemsize if array.size else 0)
+    return low, high
 
 
-def interface(array: np.ndarray) -> dict:
-    """The CUDA array interface, version 3, of an array of the device."""
-    owner = owner_of(array)
-    REACHED[address(owner)] = owner
-    strides = None if array.flags.c_contiguous else array.strides
-    place = address(array) if array.size else 0
-    return dict(
-        shape=array.shape, strides=strides, data=(place, False), typestr=array.dtype.str, stream=None, version=3
-    )
+def seen_as_bytes(low: int, high: int) -> np.ndarray:
+    """What lies between two addresses: uint8. Whoever asks keeps it alive."""
+    return np.asarray(at_address(low, (high - low,), "|u1"))
 
 
-def reached(place: int) -> tuple[np.ndarray, int]:
-    """(the array that owns the memory at an address, bytes from its start). Raises ValueError where there is none."""
-    for start, owner in REACHED.items():
-        if start <= place < start + owner.nbytes:
-            return owner, place - start
-    raise ValueError(f"address {place:#x} is in no array of the device that is still there.")
+def at_address(place, shape, typestr, strides=None):
+    """What NumPy makes an array of that shape at an address of."""
+    described = dict(shape=shape, typestr=typestr, data=(place, False), strides=strides, version=3)
+    return type("Memory", (), {"__array_interface__": described})()
 
 
-def array_at(described: dict) -> np.ndarray:
-    """The array that a CUDA array interface describes, in the memory of the one that owns it."""
-    dtype = np.dtype(described["typestr"])
-    if not described["data"][0]:
-        return np.empty(described["shape"], dtype)
-    owner, start = reached(described["data"][0])
-    return np.ndarray(described["shape"], dtype, bytes_of(owner), start, described.get("strides"))
+def owner_at(place: int) -> np.ndarray | None:
+    """The memory of the device that an address lies in; None for one that is not the device's."""
+    if place in ALLOCATED:
+        return ALLOCATED[place]
+    owners = (owner for start, owner in ALLOCATED.items() if start <= place < start + owner.nbytes)
+    return next(owners, None)
+
+
+def array_at(place: int, shape: tuple[int, ...], dtype: np.dtype, strides: tuple[int, ...] | None = None) -> np.ndarray:
+    """The array of that shape at an address, in the memory that owns it: the device's, or somebody else's.
+
+    Raises ValueError for an address that is none of this computer's memory.
+    """
+    if not place or 0 in shape:
+        return np.empty(shape, dtype)
+    if (owner := owner_at(place)) is not None:
+        return np.ndarray(shape, dtype, owner, place - address(owner), strides)
+    if not is_readable(place):
+        raise ValueError(f"address {place:#x} is not in this computer's memory: an array on a GPU cannot be used here.")
+    seen = np.asarray(at_address(place, shape, dtype.str, strides)).view(dtype)
+    low, high = bounds(seen)
+    return np.ndarray(shape, dtype, seen_as_bytes(low, high), place - low, strides)
+
+
+def is_readable(place: int) -> bool:
+    """Whether a byte of this process's memory lies at an address; True on Windows, where nobody says so."""
+    if os.name == "nt":
+        return True
+    reading, writing = os.pipe()
+    try:
+        return ctypes.CDLL(None).write(writing, ctypes.c_void_p(place), ctypes.c_size_t(1)) == 1
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
+def array_of(on_device) -> np.ndarray:
+    """The array that an array or a record of the device shows, or an object with `__cuda_array_interface__`."""
+    if isinstance(on_device, np.ndarray):  # one of the host's that kernels reach, or a part of it
+        return array_at(address(on_device), on_device.shape, on_device.dtype, on_device.strides)
+    described = on_device.__cuda_array_interface__
+    dtype = np.dtype(getattr(on_device, "dtype", described["typestr"]))
+    return array_at(described["data"][0], described["shape"], dtype, described.get("strides"))
+
+
+def overlapping_as_one(arrays: list[np.ndarray]) -> dict[int, np.ndarray]:
+    """{id of an array: the same array over memory that it shares with those that overlap it}, of somebody else's.
+
+    An array of the device shows its memory's owner already.
+    """
+    others = sorted((one for one in arrays if owner_at(address(one)) is None), key=bounds)
+    runs = []
+    for array in others:
+        low, high = bounds(array)
+        if runs and low < runs[-1][1]:
+            runs[-1][1] = max(high, runs[-1][1])
+            runs[-1][2].append(array)
+        else:
+            runs.append([low, high, [array]])
+    found = {}
+    for low, high, some in runs:
+        whole = seen_as_bytes(low, high)
+        for one in some if len(some) > 1 else ():
+            found[id(one)] = np.ndarray(one.shape, one.dtype, whole, address(one) - low, one.strides)
+    return found

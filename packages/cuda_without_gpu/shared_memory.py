@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .memory import address, owner_of
+from .memory import ALLOCATED, address
 
 SMALL = 1 << 16  # bytes: less is copied at each launch, which costs less than memory of its own
 
@@ -58,28 +58,11 @@ def let_go(place, file):
         os.close(file)
 
 
-def in_shared_memory(array: np.ndarray) -> np.ndarray:
-    """A copy of an array, and of what its owner has besides, in such memory; itself where it is small, or cannot be."""
-    low, high = bounds(owner_of(array))
-    if high - low < SMALL or array.dtype.hasobject:
-        return array
+def allocated(nbytes: int) -> np.ndarray:
+    """So many bytes of memory of the device: uint8. From SMALL on another process can open them."""
     try:
-        memory = shared_bytes(high - low)
+        memory = np.empty(nbytes, np.uint8) if nbytes < SMALL else shared_bytes(nbytes)
     except (OSError, AttributeError):  # no more files; a system without memory of that kind
-        return array
-    memory[:] = seen_as_bytes(low, high)
-    return np.ndarray(array.shape, array.dtype, memory, address(array) - low, array.strides).view(type(array))
-
-
-def bounds(array: np.ndarray) -> tuple[int, int]:
-    """(the address of an array's first byte, that after its last)."""
-    places = [step * (size - 1) for step, size in zip(array.strides, array.shape, strict=True)] if array.size else []
-    low = address(array) + sum(min(place, 0) for place in places)
-    high = address(array) + sum(max(place, 0) for place in places) + (array.itemsize if array.size else 0)
-    return low, high
-
-
-def seen_as_bytes(low: int, high: int) -> np.ndarray:
-    """What lies between two addresses: uint8. Whoever asks keeps it alive."""
-    described = dict(shape=(high - low,), typestr="|u1", data=(low, False), version=3)
-    return np.asarray(type("Memory", (), {"__array_interface__": described})())
+        memory = np.empty(nbytes, np.uint8)
+    ALLOCATED[address(memory)] = memory
+    return memory

@@ -15,7 +15,7 @@ from ptx_machine.names import plain_name
 
 from . import by_llvm, device
 from .errors import KernelError
-from .memory import address, array_at, bytes_of, owner_of
+from .memory import address, array_of, owner_of
 
 WATCHED, COUNTED = 1, 3  # LLVM's levels: for code that keeps each access to arrays, and for code as a GPU would get it
 
@@ -99,14 +99,14 @@ def bytes_in(texts: list[str], letter: str) -> int:
 def captured_arrays(kernel) -> dict[str, np.ndarray]:
     """{a name for LLVM, as C++ has it: bytes} of each device array that a kernel uses and is not launched with."""
     used = getattr(kernel._codelibrary, "referenced_objects", {}).values()
-    captured = [array_at(value.__cuda_array_interface__) for value in used]
+    captured = [array_of(value) for value in used]
     outside = inspect.getclosurevars(kernel.py_func) if captured else None
     seen = {**outside.globals, **outside.nonlocals} if captured else {}
     names = {id(value): name for name, value in seen.items()}
     found = {}
     for value, array in zip(used, captured, strict=True):
         name = names.get(id(value), f"captured_{len(found)}")
-        found[f"_Z{len(name)}{name}"] = bytes_of(owner_of(array))
+        found[f"_Z{len(name)}{name}"] = owner_of(array)
     return found
 
 

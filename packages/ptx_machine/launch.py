@@ -169,6 +169,15 @@ def owner(array):
     return whole, array.ctypes.data - whole.ctypes.data
 
 
+def elements(whole, view):
+    """A whole array as messages name its elements: as a view of all of it does, or in a row, of the view's type."""
+    if view.flags.c_contiguous and view.nbytes == whole.nbytes:
+        return view
+    if whole.dtype == np.uint8 and whole.nbytes % view.itemsize == 0:
+        return whole.reshape(-1).view(view.dtype)
+    return whole
+
+
 def memory_of(array):
     """What tells one array's memory from another's, whatever views there are of it: where it is, and how long."""
     return array.ctypes.data, array.nbytes
@@ -241,8 +250,7 @@ class Launch:
                     raise ValueError(f"{name} is an array of Python objects; the kernel takes numbers.")
                 if not whole.flags.c_contiguous:
                     raise ValueError(f"{name} is no C-contiguous array, and no view of one; np.ascontiguousarray.")
-                shown = value if value.flags.c_contiguous and value.nbytes == whole.nbytes else whole
-                held = first.setdefault(memory_of(whole), [name, whole, False, shown])
+                held = first.setdefault(memory_of(whole), [name, whole, False, elements(whole, value)])
                 held[2] |= value.flags.writeable
                 self.views.setdefault(id(value), (value, whole, offset))
         placed = sorted(first.values(), key=lambda one: one[2])

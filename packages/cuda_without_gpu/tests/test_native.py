@@ -14,12 +14,12 @@ from numba.cuda.extending import intrinsic
 from cuda_without_gpu import (
     KernelError,
     NotNative,
-    before_numba,
     emit_spirv,
     in_child,
     kept,
     launching,
     native,
+    settings,
     shared_memory,
     to_ptx,
     to_spirv,
@@ -43,7 +43,7 @@ def device():
 @pytest.fixture(autouse=True)
 def nothing_kept_yet(monkeypatch, tmp_path):
     monkeypatch.setenv("CUDA_WITHOUT_GPU_CACHE", str(tmp_path))
-    monkeypatch.setattr(before_numba, "WATCH", "first")
+    monkeypatch.setattr(settings.SETTINGS, "watch", "first")
 
 
 @pytest.fixture
@@ -254,7 +254,7 @@ def test_what_numba_has_is_there_natively_as_on_the_ptx_machine(function, kind, 
     out, expected = np.zeros(128, kind), np.zeros(128, kind)
     kernel[2, 64, 0, 256](x, out)
     monkeypatch.undo()
-    monkeypatch.setattr(before_numba, "WATCH", "all")
+    monkeypatch.setattr(settings.SETTINGS, "watch", "all")
     kernel[2, 64, 0, 256](x, expected)
     np.testing.assert_allclose(out, expected, rtol=1e-5 if kind == np.float32 else 1e-12)
 
@@ -386,7 +386,7 @@ def test_launches_are_watched_for_two_seconds_together(monkeypatch):
     assert launched == [((1, 1, 1), (64, 1, 1))]
     add[2, 32](x, y)
     assert y[0] == 3, "another block is another kernel to the device, and is watched first"
-    monkeypatch.setattr(before_numba, "WATCH", "all")
+    monkeypatch.setattr(settings.SETTINGS, "watch", "all")
     add[1, 64](x, y)
     assert y[0] == 4 and len(launched) == 1
 
@@ -441,7 +441,7 @@ def test_a_hang_is_an_error_of_the_launch(natively, monkeypatch):
             x[1] += 1
 
     x = cuda.to_device(np.zeros(2, np.float32))
-    monkeypatch.setattr(launching.device, "SECONDS", 0.5)
+    monkeypatch.setattr(settings.SETTINGS, "seconds", 0.5)
     with pytest.raises(OutOfTime, match=r"after 0.5 s"):
         for_ever[1, 1](x)
 

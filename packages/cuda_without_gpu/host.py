@@ -1,0 +1,227 @@
+"""The host's side: Numba's own device arrays, streams and events, over this computer's memory.
+
+Numba's classes stay as they are. What they ask of a driver is answered here: memory, copies, streams and events. Each
+launch has ended when it returns, so nothing has to be waited for.
+"""
+
+import ctypes
+import sys
+from contextlib import contextmanager, nullcontext
+from importlib import import_module
+from types import SimpleNamespace
+
+import numpy as np
+
+from . import device
+from .memory import address, array_of
+from .replacing import replace
+from .shared_memory import allocated
+
+
+class Number(int):
+    """A pointer or a handle: a number, of which ctypes' users ask the value."""
+
+    value = property(int)
+
+
+class Deallocations(list):
+    """Numba's list of what is still to be freed: it is empty, since memory is freed at once."""
+
+    is_disabled = False
+
+    @contextmanager
+    def disable(self):
+        """Within it nothing is freed that is used."""
+        yield
+
+
+class Context:
+    """The driver's context. Its memory is this computer's, and each launch has ended when it returns.
+
+    driver   Numba's module of that name
+    """
+
+    deallocations = Deallocations()
+
+    def __init__(self, driver):
+        self.driver, self.device = driver, device.Device(self)
+
+        class Stream(driver.Stream):  # users ask isinstance
+            """A stream, in whose order everything is done anyway."""
+
+            def __init__(self, handle=0):
+                self.handle, self.external = Number(handle), bool(handle)
+
+            def __repr__(self):
+                return "<stream of the PTX machine>"
+
+            def __int__(self):
+                return int(self.handle)
+
+            def synchronize(self):
+                pass
+
+            @contextmanager
+            def auto_synchronize(self):
+                yield self
+
+            def add_callback(self, callback, arg=None):
+                callback(self, 0, arg)
+
+            async def async_done(self):
+                return self
+
+        self.create_external_stream = Stream
+        self.create_stream = self.get_default_stream = Stream
+        self.get_legacy_default_stream = self.get_per_thread_default_stream = Stream
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise AttributeError(f"{name} of a context: {device.NO_DRIVER}.")
+
+    def synchronize(self):
+        """Do nothing: each launch has ended when it returns."""
+
+    reset = push = pop = prepare_for_use = synchronize
+
+    def create_event(self, timing=True):
+        """A new event."""
+        return device.Event()
+
+    def memalloc(self, bytesize):
+        """Memory of the device."""
+        memory = allocated(bytesize)
+        return self.driver.MemoryPointer(self, Number(address(memory)), bytesize, owner=memory)
+
+    def memhostalloc(self, bytesize, mapped=False, portable=False, wc=False):
+        """Memory of the host; `mapped`: which kernels reach, too."""
+        memory = allocated(bytesize)
+        if not mapped:
+            return memory
+        return self.driver.MappedOwnedPointer(self.mempin(memory, address(memory), bytesize, mapped=True))
+
+    def memallocmanaged(self, bytesize, attach_global=True):
+        """Memory that host and kernels reach."""
+        memory = allocated(bytesize)
+        pointer = self.driver.ManagedMemory(self, Number(address(memory)), bytesize, owner=memory)
+        return self.driver.ManagedOwnedPointer(pointer)
+
+    def mempin(self, owner, pointer, size, mapped=False):
+        """Memory of the host that is there already; `mapped`: as kernels reach it."""
+        if mapped:
+            return self.driver.MappedMemory(self, Number(pointer), size, owner=owner, finalizer=lambda: None)
+
+    def get_memory_info(self):
+        """`free` and `total` bytes of this computer's memory."""
+        import psutil
+
+        memory = psutil.virtual_memory()
+        return SimpleNamespace(free=memory.available, total=memory.total)
+
+    def get_max_potential_block_size(self, *arguments, **options):
+        """(blocks at least, threads a block) for `forall`."""
+        return 1, device.DEFAULT_THREADS
+
+    def get_active_blocks_per_multiprocessor(self, func, blockdim, memsize, flags=None):
+        """Blocks that one multiprocessor of an A100 would hold, by their threads alone."""
+        return max(1, 2048 // blockdim)
+
+    def can_access_peer(self, peer_device):
+        """False: there is one device."""
+        return False
+
+    @contextmanager
+    def defer_cleanup(self):
+        """Nothing has to be cleaned up."""
+        yield
+
+
+class Devices(list):
+    """`cuda.gpus`: the one device."""
+
+    current = property(lambda self: self[0])
+    lst = property(list)
+
+
+class Runtime:
+    """In the place of `devices._runtime`, which asks the driver for contexts."""
+
+    def __init__(self, context):
+        self.context, self.gpus = context, Devices([context.device])
+
+    def ensure_context(self):
+        """A context manager: there always is a context."""
+        return nullcontext()
+
+    def get_or_create_context(self, devnum):
+        """The one context. Raises ValueError for the number of another device."""
+        if devnum not in (None, 0):
+            raise ValueError(f"device {devnum}: there is one device, number 0, which is the PTX machine.")
+        return self.context
+
+    def reset(self):
+        """Do nothing: nothing is kept here."""
+
+
+def at(pointer) -> int:
+    """An address: of a number, of ctypes' pointers, and of NVIDIA's bindings'."""
+    return int(getattr(pointer, "value", pointer) or 0)
+
+
+def copy(target, source, size, stream=0):
+    """Each of the driver's copies: all memory is this computer's."""
+    ctypes.memmove(at(target), at(source), size)
+
+
+def fill(target, byte, count, stream=0):
+    """The driver's `memset`."""
+    ctypes.memset(at(target), byte, count)
+
+
+def let_host_work(root: str) -> None:
+    """Let the host's side of a CUDA package, "numba.cuda" or its successor's, work on this computer's memory."""
+    names = "driver", "devices", "devicearray", "runtime"
+    driver, devices, devicearray, runtime = (import_module(f"{root}.cudadrv.{name}") for name in names)
+    context = Context(driver)
+    known = Runtime(context)
+    calls = driver.driver
+    calls.is_initialized, calls.initialization_error = True, device.NO_DRIVER
+    answered = {f"cuMemcpy{way}": copy for way in ("HtoD", "DtoH", "DtoD")} | {"cuMemsetD8": fill}
+    for name, call in answered.items():
+        setattr(calls, name, call)
+        setattr(calls, f"{name}Async", call)
+    calls.cuMemHostGetDevicePointer = lambda pointer, flags: pointer
+    calls.cuProfilerStart = calls.cuProfilerStop = lambda: None
+    calls.get_device_count = lambda: 1
+    replace(type(calls), get_device=lambda self, devnum=0: context.device)
+    replace(devices, _runtime=known, gpus=known.gpus)
+    replace(driver, get_devptr_for_active_ctx=Number)
+    driver._to_core_stream = lambda stream: stream or context.create_stream()  # newer ones of numba-cuda have it
+    replace(type(runtime.runtime), get_version=lambda self: ("LLVM", 0))
+    type(runtime.runtime).is_supported_version = lambda self: True  # numba-cuda 0.19 asks for it, and has none
+    replace(devicearray, _assign_kernel=lambda ndim: SimpleNamespace(forall=assigned))
+    replace(import_module(f"{root}.kernels.transpose"), transpose=lambda given, b=None: transposed(devicearray, given))
+    mine = dict(
+        is_available=lambda: True,
+        cuda_error=lambda: None,
+        detect=device.detect,
+        event_elapsed_time=lambda start, end: start.elapsed_time(end),
+        gpus=known.gpus,
+        close=lambda: None,
+    )
+    for module in (sys.modules[root], import_module(f"{root}.api")):
+        replace(module, **{name: value for name, value in mine.items() if hasattr(module, name)})
+
+
+def assigned(elements, stream=0):
+    """In the place of a kernel of Numba's, which assigns one device array to another."""
+    return lambda left, right: np.copyto(array_of(left), array_of(right), casting="unsafe")
+
+
+def transposed(devicearray, given):
+    """In the place of a kernel of Numba's: a copy of a matrix of the device, with its axes swapped."""
+    (rows, columns), size = given.shape, given.dtype.itemsize
+    made = devicearray.DeviceNDArray((columns, rows), (rows * size, size), given.dtype)
+    array_of(made)[...] = array_of(given).T
+    return made

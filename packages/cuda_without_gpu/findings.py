@@ -4,6 +4,7 @@ import os
 import sys
 import warnings
 from dataclasses import dataclass, field
+from types import FrameType
 
 from .errors import KernelError, KernelWarning, OutOfTime
 from .settings import SETTINGS
@@ -47,12 +48,15 @@ def judge(kernel: str, findings: list[tuple[str, str, int]]) -> None:
     if SETTINGS.findings == "raise" or unfinished:
         kind, message, line = findings[0] if SETTINGS.findings == "raise" else unfinished[0]
         raise OutOfTime(message, line) if kind == "out of time" else KernelError(message)
+    caller = frame_of_launch()
+    where = caller.f_code.co_filename, caller.f_lineno
+    warned = caller.f_globals.setdefault("__warningregistry__", {})
     for _, message, _ in findings:
-        warnings.warn_explicit(message, KernelWarning, *place_of_launch())
+        warnings.warn_explicit(message, KernelWarning, *where, registry=warned)
 
 
-def place_of_launch() -> tuple[str, int]:
-    """(file, line) of the nearest caller outside of Numba and of this package."""
+def frame_of_launch() -> FrameType:
+    """The nearest caller outside of Numba and of this package."""
     inside = tuple(
         os.path.dirname(module.__file__) + os.sep
         for name, module in sys.modules.items()
@@ -61,7 +65,7 @@ def place_of_launch() -> tuple[str, int]:
     frame = sys._getframe()
     while frame.f_back and frame.f_code.co_filename.startswith(inside):
         frame = frame.f_back
-    return frame.f_code.co_filename, frame.f_lineno
+    return frame
 
 
 def summary() -> str:

@@ -80,7 +80,7 @@ class Launch:
         options = dict(kernel=kernel.entry_name, names=named(kernel, self.args, given), shared=self.shared)
         options |= dict(variables=self.captured, seconds=seconds or SETTINGS.seconds, requests=False)
         try:
-            return device.run(text_of(kernel), self.grid, self.block, given.flat, blocks=blocks, **options)
+            return device.run(text_of(kernel, axes=True), self.grid, self.block, given.flat, blocks=blocks, **options)
         except ptx_machine.PTXError as error:
             raise KernelError(str(error)) from None
         except ValueError as error:
@@ -103,11 +103,13 @@ class Launch:
 
     def judge(self, findings, beside: str = "") -> None:
         """Raise what is wrong, or warn of it; `beside`: what to add where time was over."""
-        told = [
-            (one.kind, in_words(self.kernel, one) + (beside if one.kind == "out of time" else ""), one.source)
-            for one in findings
-        ]
-        judge(name_of(self.kernel), told)
+        outside = {one.source for one in findings if one.kind == "out of bounds"}
+        told = {}
+        for one in sorted(findings, key=lambda one: one.kind == "index"):
+            if not (one.kind == "index" and one.source in outside):  # which says the same of that line
+                message = in_words(self.kernel, one) + (beside if one.kind == "out of time" else "")
+                told.setdefault(message, (one.kind, message, one.source))
+        judge(name_of(self.kernel), list(told.values()))
 
     def watch_first(self) -> None:
         """Watch a kernel's launches for two seconds on the PTX machine, a long first one in part; then run natively."""

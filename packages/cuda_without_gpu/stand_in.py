@@ -8,6 +8,8 @@ import inspect
 import linecache
 from types import SimpleNamespace
 
+from llvmlite import ir
+
 from . import device
 from .host import let_host_work
 from .launching import launch
@@ -37,6 +39,7 @@ def stand_in() -> None:
     let_llvm_compile()
     let_arrays_be_aligned()
     let_unset_show()
+    let_indices_show()
     let_ptx_machine_run()
     let_host_work("numba.cuda")
 
@@ -77,8 +80,6 @@ def let_llvm_compile() -> None:
 
 def let_empty_tuples_have_lines() -> None:
     """Let a tuple of empty tuples pass where lines are asked for: Numba divides by the size of one."""
-    from llvmlite import ir
-
     try:
         from numba.cuda.debuginfo import DIBuilder
     except ImportError:  # the target that is built in
@@ -151,6 +152,27 @@ def let_unset_show() -> None:
         return (self.builder.fadd if kind in NAN else self.builder.add)(value, value, NEVER_SET)
 
     replace(Lower, lower_expr=lowered)
+
+
+def let_indices_show() -> None:
+    """Let LLVM's text say each index into an axis and the axis's size, for the PTX machine; see `to_ptx.AXIS_CHECK`."""
+    from numba.cuda import target
+
+    try:
+        from numba.cuda import cgutils
+    except ImportError:  # the target that is built in
+        from numba.core import cgutils
+    check = cgutils.do_boundscheck
+
+    def show(context, builder, index, size, axis=None):
+        if not isinstance(context, target.CUDATargetContext):
+            return check(context, builder, index, size, axis)
+        if isinstance(axis, int):
+            builder.asm(two, f"index_within $0, $1, {axis};", "l,l", (index, size), side_effect=True)
+
+    two = ir.FunctionType(ir.VoidType(), (ir.IntType(64), ir.IntType(64)))
+    replace(target.CUDATargetContext, enable_boundscheck=property(lambda self: True))
+    replace(cgutils, do_boundscheck=show)
 
 
 def let_ptx_machine_run() -> None:

@@ -38,14 +38,19 @@ def compile_ir(modules: str | list[str], arch: str = "compute_80", **options: ob
 TEXTS_ONLY: ContextVar[list | None] = ContextVar("TEXTS_ONLY", default=None)
 
 
-def whole(texts: list[str]) -> tuple[str, ...]:
-    """LLVM's texts of a kernel, with what Numba lets NVIDIA's compiler and linker add to them."""
+def whole(texts: list[str], axes: bool = False) -> tuple[str, ...]:
+    """LLVM's texts of a kernel, with what Numba lets NVIDIA's compiler and linker add to them; `axes`: see `text_of`."""
     from numba.cuda.cudadrv import nvvm
 
+    texts = texts if axes else [AXIS_CHECK.sub("", text) for text in texts]
     texts = tuple(map(without_numbas_lines, map(nvvm.llvm_replace, texts)))
     halves = sorted({at for text in texts for at in HALF.findall(text)})
     texts += tuple(filter(None, map(by_llvm.half_function, halves)))
     return texts + (reshaping() if any(f'@"{RESHAPE}"' in text for text in texts) else ())
+
+
+# In LLVM's text: an index into an axis of an array, and the axis's size, as `let_indices_show` has them.
+AXIS_CHECK = re.compile(r'^ *call void asm sideeffect "index_within [^"]*", ?"l,l"\s*\([^()]*\).*\n', re.MULTILINE)
 
 
 def without_numbas_lines(text: str) -> str:
@@ -55,12 +60,14 @@ def without_numbas_lines(text: str) -> str:
     return re.sub(r",? !dbg !\d+", "", text) if place and place[1].startswith(own) else text
 
 
-def text_of(kernel, level: int = WATCHED, unset: Iterable[str] = (), each: bool = False) -> str:
+def text_of(
+    kernel, level: int = WATCHED, unset: Iterable[str] = (), each: bool = False, axes: bool = False
+) -> str:
     """PTX of a kernel that Numba has compiled for some types (a `_Kernel`), made once for each level.
 
     `unset`: some of `variables_of`, which hold not the zero that Numba lays in each, but NaN or -1, until they are set.
     `each`: whether to make every load and store of a floating-point number in an array, in the source's order, one that
-    is asked for twice included.
+    is asked for twice included. `axes`: whether the PTX machine is asked about each index whether its axis has it.
     """
     refuse_linked(kernel)
     refuse_large_arrays(kernel._codelibrary.llvm_strs)
@@ -68,7 +75,7 @@ def text_of(kernel, level: int = WATCHED, unset: Iterable[str] = (), each: bool 
     texts = [with_unset(text, frozenset(unset)) for text in kernel._codelibrary.llvm_strs]
     texts = list(map(volatile, texts)) if each else texts
     texts = with_captured(texts, captured_arrays(kernel))
-    return by_llvm.compiled(whole(texts), level, f"sm_{major}{minor}")
+    return by_llvm.compiled(whole(texts, axes), level, f"sm_{major}{minor}")
 
 
 # In LLVM's text: an array of a kernel's, its memory by a letter, how many elements, and their type.

@@ -341,6 +341,17 @@ class Blocks:
             self.launch.find("error", number, text, gone.size, values=self.place_of(gone[0]))
         return self.leave(op, number, lanes)
 
+    def index_within(self, op, number, lanes):
+        """`index_within index, size, axis`, which no GPU has and nothing counts: whoever made the text asks for it."""
+        index = self.index(lanes)
+        asked, size = (self.full(operand, lanes, index) for operand in op.of)
+        beyond = np.flatnonzero((asked < 0) | (asked >= size))
+        if beyond.size:
+            text = "thread {thread} of block {block} asks for element {index} of axis {axis}, which has {size}"
+            values = {"index": int(asked[beyond[0]]), "axis": op.target, "size": int(size[beyond[0]])}
+            self.launch.find("index", number, text, beyond.size, values=self.place_of(lanes[beyond[0]]) | values)
+        return lanes
+
     def wait(self, op, number, lanes):
         """`bar.sync`: lanes wait until no other can go on."""
         here = self.doing(op, number, lanes)

@@ -333,6 +333,9 @@ class Decoded:
             return Operation(instruction, "commit", "other")
         if name == ("wgmma", "wait_group", "sync", "aligned"):
             return Operation(instruction, "await_products", "other", target=int_of(texts[0]))
+        if name[0] == "index_within":
+            of = self.operands(texts[:2], ("s64", "s64"))
+            return Operation(instruction, "index_within", "other", of=of, target=int_of(texts[2]))
         if name[0] in NOTHING or name == ("wgmma", "fence", "sync", "aligned"):
             return Operation(instruction, "nothing", "other")
         if name[0] in ("ld", "ldu", "st", "atom", "red"):

@@ -22,7 +22,7 @@ class Finding:
     """One thing that is wrong.
 
     kind     "out of bounds", "misaligned", "race", "uninitialised", "divergent barrier", "writes to an input", "hang",
-             "out of time", "error", or what the caller adds
+             "out of time", "error", "index" (see `Blocks.index_within`), or what the caller adds
     message  a sentence: the first time it happened, and how many times it did
     line     1-based line of the PTX, `text` its text; 0 and "" where it is about no line
     source   1-based line of the source that the PTX was made from; 0 where the PTX does not say

@@ -1,27 +1,28 @@
 """Kernels of numba-cuda-mlir, numba-cuda's successor, on the PTX machine. NVIDIA's wheels make the PTX, with no GPU.
 
-Its launcher is in C++: two classes take its place. What asks the driver on the host's side is replaced in `stand_in`.
+Its launcher is in C++: two classes take its place.
 """
 
 import enum
 import functools
-import inspect
 import linecache
 import re
 from types import SimpleNamespace
 
 import numpy as np
 
-import ptx_machine
-
 from . import device
 from .before_numba import once_imported
 from .errors import KernelError
-from .memory import array_at, reached
-from .stand_in import replace
+from .host import let_host_work
+from .launching import Arguments, Launch, pointed_at
+from .memory import address, array_of, owner_at
+from .replacing import replace
 
-TESTED = 'pip install "numba-cuda-mlir>=0.6,<=0.6.0" nvidia-cuda-nvrtc nvidia-nvvm nvidia-nvjitlink'
 DYNAMIC = re.compile(r"\.shared( \.align \d+ \.b8 __dynamic_shmem__\d+);")  # no size: as much as the launch gives
+ATOMIC = re.compile(r"\batom\.(shared|global)?\.?cas\.b(\d+)")
+LINE = re.compile(r"^\s*\.loc\s+(\d+ \d+)", re.MULTILINE)
+ADDRESS = re.compile(r"(?<=[ \[])\d{9,}(?=[;\]+])")  # of a device array that a kernel captures, among other numbers
 FAILED = "__numba_cuda_mlir_error_code"  # a variable of the PTX: what a kernel with debug=True has raised
 RAISED = (None, AssertionError, IndexError, ValueError, RuntimeError, ZeroDivisionError)
 SHARED = {}  # {what the PTX calls a shared array: its name in the source}
@@ -31,14 +32,14 @@ SHARED = {}  # {what the PTX calls a shared array: its name in the source}
 def stand_in() -> None:
     """Let numba-cuda-mlir compile for an A100 that is not there, and launch on the PTX machine, once in a process."""
     from numba_cuda_mlir import _cext, compiler, descriptor, tools
-    from numba_cuda_mlir.numba_cuda.cudadrv import driver
+    from numba_cuda_mlir.numba_cuda import driver
 
+    let_host_work("numba_cuda_mlir.numba_cuda", "numba_cuda_mlir.cuda")
     replace(tools, _cached_cc=device.CAPABILITY)
     replace(_cext, KernelDispatcher=KernelDispatcher)
     replace(descriptor, LaunchConfiguration=LaunchConfiguration)
     replace(driver._Linker, complete=linked)
     replace(compiler.CodeLibrary, get_kernel_attributes=attributes)
-    once_imported("numba_cuda_mlir.lowering.cuda", f"{__name__}:let_shared_arrays_have_names")
     begin = descriptor.MLIRDispatcher.__init__
 
     def begin_with_lines(self, py_func, targetoptions=None):
@@ -46,6 +47,7 @@ def stand_in() -> None:
         begin(self, py_func, {**(targetoptions or {}), "lineinfo": lines})
 
     replace(descriptor.MLIRDispatcher, __init__=begin_with_lines)
+    once_imported("numba_cuda_mlir.lowering.cuda", f"{__name__}:let_shared_arrays_have_names")
 
 
 def let_shared_arrays_have_names() -> None:
@@ -75,15 +77,35 @@ def linked(linker) -> SimpleNamespace:
         linker._object_codes = [one for one in linker._object_codes if one.code_type == "ltoir"]
         texts.append(linker.get_linked_ptx())
     *others, kernel = (text if isinstance(text, str) else text.decode() for text in texts)
-    others = [re.sub(r"^\s*\.(loc|file)\b.*", "", text, flags=re.MULTILINE) for text in others]  # lines of others' files
+    others = [LINE.sub("//", text) for text in others]  # which are of other files
     return SimpleNamespace(code="\n".join([kernel, *others]).encode())
 
 
 def attributes(library) -> dict:
     """What a driver says of a kernel, but for its registers, which only NVIDIA's compiler knows."""
     held = device.Attributes(library._cubin.decode())
-    return dict(shared_mem_per_block=held.shared, const_mem_size=held.const, local_mem_per_thread=held.local,
-                max_threads_per_block=held.maxthreads)  # fmt: skip
+    return dict(
+        shared_mem_per_block=held.shared,
+        const_mem_size=held.const,
+        local_mem_per_thread=held.local,
+        max_threads_per_block=held.maxthreads,
+    )
+
+
+@functools.lru_cache(maxsize=64)
+def readable(code: bytes) -> str:
+    """PTX as it is meant: the size of dynamic shared memory is the launch's, and an atomic operation begins with a read.
+
+    Where a GPU has no such operation, that is a loop of compare and swap, whose first load stands in the same line of
+    the source. It is none by itself, and no race.
+    """
+    first, *parts = re.split(r"(?=^\s*\.loc\s)", DYNAMIC.sub(r".extern .shared\1[];", code.decode()), flags=re.MULTILINE)
+    swapped = {(LINE.match(part)[1], *ATOMIC.search(part).groups()) for part in parts if ATOMIC.search(part)}
+    for number, part in enumerate(parts):
+        for _, space, bits in (one for one in swapped if one[0] == LINE.match(part)[1]):
+            space = f".{space}" if space else ""
+            parts[number] = re.sub(rf"\bld{space}(?=\.[bfsu]{bits}\b)", f"ld.relaxed.gpu{space}", parts[number])
+    return "".join([first, *parts])
 
 
 class KernelDispatcher:
@@ -103,71 +125,85 @@ class LaunchConfiguration:
 
     def __call__(self, *args):
         """Launch it. Raises KernelError for what the kernel does wrong, or what it raises itself, with debug=True."""
-        code, entry, _, *hooks = self.dispatcher.compile(args)
+        from numba_cuda_mlir.descriptor import _compile_arg_types, _flatten_arg
+
+        code, entry, *_ = self.dispatcher.compile(args)
         function = self.dispatcher.compile.__self__.py_func
-        text = DYNAMIC.sub(r".extern .shared\1[];", code.decode())
-        flat, names, after = [], {}, []
-        for name, value in zip(names_of(function, len(args)), args, strict=True):
-            names |= {len(flat): name, len(flat) + 1: name}
-            flat += passed(value, after)
-        options = dict(kernel=entry, names=names, shared=self.shared, seconds=device.SECONDS, requests=False)
-        try:
-            run = device.run(text, self.grid, self.block, flat, **options)
-        except ptx_machine.PTXError as error:
-            raise KernelError(str(error)) from None
-        print(run.printed, end="")
-        arrays = {id(one): one for one in flat if isinstance(one, np.ndarray)}.values()
-        for array, left in zip(arrays, run.arrays, strict=True):
-            if array.flags.writeable:
-                array[...] = left
-        for write_back in after:
-            write_back()
-        if self.dispatcher.debug and (number := int(run.variables[FAILED].view(np.int32)[0])):
-            raise RAISED[number](f"the kernel {function.__name__} raised it")
-        if run.findings:
-            raise KernelError(in_words(function, run.findings[0]))
+        kernel = SimpleNamespace(code=code, entry_name=entry, py_func=function, debug=self.dispatcher.debug)
+        given, values = Given(), _compile_arg_types.values
+        for given.which, value in enumerate(values):
+            _flatten_arg(value, members := [])
+            for one in members:
+                given.add(one)
+        given.let_overlapping_be_one()
+        launch = OfSuccessor(kernel, given, self.grid, self.block, self.shared)
+        launch.take(launch.run())
 
 
-def names_of(function, count: int) -> list[str]:
-    """The names of a launch's arguments in the source, one for each member of a tuple."""
-    from numba_cuda_mlir.descriptor import _compile_arg_types, _flatten_arg
+class OfSuccessor(Launch):
+    """One launch of a kernel of numba-cuda-mlir."""
 
-    found = []
-    for name, value in zip(inspect.signature(function).parameters, _compile_arg_types.values, strict=False):
-        _flatten_arg(value, members := [])
-        found += [f"{name}[{i}]" for i in range(len(members))] if isinstance(value, (tuple, list)) else [name]
-    return found if len(found) == count else [f"argument {i}" for i in range(count)]
+    def captured_arrays(self):
+        """{a variable: bytes} of each device array whose address stands in the PTX; its name is not known any more."""
+        places = {int(place) for place in ADDRESS.findall(readable(self.kernel.code))}
+        owners = {id(owner): owner for place in places if (owner := owner_at(place)) is not None}
+        return {f"captured_{number}": owner for number, owner in enumerate(owners.values())}
+
+    def text(self):
+        """Its PTX, with a variable for each array that it captures."""
+
+        def variable(at):
+            for name, memory in self.captured.items():
+                if 0 <= (start := int(at[0]) - address(memory)) < memory.nbytes:
+                    return f"{name}+{start}" if start else name
+            return at[0]
+
+        text = readable(self.kernel.code)
+        held = [f".global .align 16 .b8 {name}[{memory.nbytes}];\n" for name, memory in self.captured.items()]
+        return (ADDRESS.sub(variable, text) if held else text) + "".join(held)
+
+    def with_names_of_source(self, message):
+        """What the PTX machine says of it, with shared arrays called as in its source."""
+        message = re.sub(r"\bstatic_shared_memory_\d+", lambda at: SHARED.get(at[0], "a shared array"), message)
+        message = re.sub(r"\b__dynamic_shmem__\d+", "a shared array", message)
+        message = re.sub(r"\bconstant_array_\d+", "a constant array", message)
+        return re.sub(r"\b__local_depot\d+", "its local arrays", message)
+
+    def raise_what_it_raised(self, run):
+        """Raise the exception that it raised itself, with debug=True: which one is all that is known."""
+        if number := int(run.variables[FAILED].view(np.int32)[0]):
+            raise RAISED[number](f"{self.kernel.py_func.__name__}, a kernel, raised it")
 
 
-def passed(value, after: list) -> list:
-    """What the launcher makes of one argument, for `ptx_machine.run`; adds to `after` what copies a record back."""
-    if isinstance(value, enum.Enum):
-        value = value.value
-    if isinstance(value, np.void):
-        record = np.array([value])
-        after.append(lambda: [value.__setitem__(name, record[0][name]) for name in record.dtype.names])
-        return [record]
-    if described := getattr(value, "__cuda_array_interface__", None):
-        array = array_at(described)
-        if hasattr(value, "__device_record__"):
-            return [array]
-        size = 1 if array.dtype.kind in "VSU" else array.itemsize  # of what an array's strides count
-        strides = array.strides or ()
-        return [array, array, np.int64(0), *map(np.int64, array.shape), *(np.int64(step // size) for step in strides)]
-    if isinstance(value, (np.datetime64, np.timedelta64)):
-        return [value.view(np.int64)]
-    if isinstance(value, np.float16):
-        return [value.view(np.uint16)]
-    return [np.complex128(value) if isinstance(value, complex) else value]
+class Given(Arguments):
+    """What a kernel is launched with, one by one, as the launcher passes it."""
 
+    def __init__(self):
+        super().__init__(SimpleNamespace(extensions=()))
 
-def in_words(function, finding) -> str:
-    """A finding with the number and the text of the source's line."""
-    message = re.sub(r" at line \d+ of the PTX \(line (\d+) of the source\)", r" in line \1", finding.message)
-    message = re.sub(r" at line \d+ of the PTX", "", message)
-    message = re.sub(r"\bstatic_shared_memory_\d+", lambda at: SHARED.get(at[0], "a shared array"), message)
-    message = re.sub(r"\b__dynamic_shmem__\d+", "a shared array", message)
-    if not finding.source:
-        return f"{finding.kind}: {message}"
-    code = linecache.getline(function.__code__.co_filename, finding.source).strip()
-    return f"line {finding.source}: {finding.kind}: {message}" + (f"\n    {code}" if code else "")
+    def add(self, value) -> None:
+        """Add an argument, or a part of one."""
+        flat = self.flat
+        value = value.value if isinstance(value, enum.Enum) else value
+        if isinstance(value, np.void):  # a record of the host's
+            record = np.array([value])
+            self.arrays.append((self.which, len(flat)))
+            self.after.append(lambda: [value.__setitem__(name, record[0][name]) for name in record.dtype.names])
+            flat.append(record)
+        elif hasattr(value, "__device_record__"):
+            self.arrays.append((self.which, len(flat)))
+            flat.append(array_of(value).reshape(1))
+        elif hasattr(value, "__cuda_array_interface__"):
+            array = array_of(value)
+            size = 1 if array.dtype.kind in "VSU" else array.itemsize  # of what it counts strides in
+            self.arrays += [(self.which, len(flat)), (self.which, len(flat) + 1)]
+            # Its memory, the same again, how far its first element is from there, sizes, strides.
+            flat += [array, array, 0, *array.shape, *(step // size for step in array.strides)]
+        elif isinstance(value, (np.datetime64, np.timedelta64)):
+            flat.append(value.view(np.int64))
+        elif isinstance(value, np.float16):
+            flat.append(value.view(np.uint16))
+        elif isinstance(value, complex):
+            flat.append(np.complex128(value))
+        else:
+            flat.append(value)

@@ -5,7 +5,6 @@ Its launcher is in C++: two classes take its place.
 
 import enum
 import functools
-import linecache
 import re
 from types import SimpleNamespace
 
@@ -21,10 +20,30 @@ from .replacing import replace
 
 DYNAMIC = re.compile(r"\.shared( \.align \d+ \.b8 __dynamic_shmem__\d+);")  # no size: as much as the launch gives
 ATOMIC = re.compile(r"\batom\.(shared|global)?\.?cas\.b(\d+)")
-LINE = re.compile(r"^\s*\.loc\s+(\d+ \d+)", re.MULTILINE)
+LINE = re.compile(r"^[ \t]*\.loc\s+(\d+ \d+)", re.MULTILINE)
 ADDRESS = re.compile(r"(?<=[ \[])\d{9,}(?=[;\]+])")  # of a device array that a kernel captures, among other numbers
 FAILED = "__numba_cuda_mlir_error_code"  # a variable of the PTX: what a kernel with debug=True has raised
 RAISED = (None, AssertionError, IndexError, ValueError, RuntimeError, ZeroDivisionError)
+HEAP = """
+.global .align 16 .b8 heap[8388608];
+.global .align 8 .u64 heap_used[1];
+.func (.param .b64 back) malloc (.param .b64 bytes)
+{
+    .reg .b64 %n<6>; .reg .pred %p<2>;
+    ld.param.b64 %n1, [bytes];
+    add.u64 %n1, %n1, 15; and.b64 %n1, %n1, -16;
+    atom.relaxed.gpu.global.add.u64 %n2, [heap_used], %n1;
+    add.u64 %n3, %n2, %n1; mov.u64 %n4, 0;
+    setp.gt.u64 %p1, %n3, 8388608; @%p1 bra FULL;
+    mov.u64 %n5, heap; cvta.global.u64 %n5, %n5; add.u64 %n4, %n5, %n2;
+FULL: st.param.b64 [back], %n4;
+    ret;
+}
+.func free (.param .b64 place)
+{
+    ret;
+}
+"""  # what a GPU's own has, too; what is freed is not given again
 SHARED = {}  # {what the PTX calls a shared array: its name in the source}
 
 
@@ -43,8 +62,8 @@ def stand_in() -> None:
     begin = descriptor.MLIRDispatcher.__init__
 
     def begin_with_lines(self, py_func, targetoptions=None):
-        lines = bool(linecache.getlines(py_func.__code__.co_filename)) and not (targetoptions or {}).get("debug")
-        begin(self, py_func, {**(targetoptions or {}), "lineinfo": lines})
+        options = targetoptions or {}
+        begin(self, py_func, {**options, "lineinfo": not options.get("debug")})
 
     replace(descriptor.MLIRDispatcher, __init__=begin_with_lines)
     once_imported("numba_cuda_mlir.lowering.cuda", f"{__name__}:let_shared_arrays_have_names")
@@ -99,7 +118,9 @@ def readable(code: bytes) -> str:
     Where a GPU has no such operation, that is a loop of compare and swap, whose first load stands in the same line of
     the source. It is none by itself, and no race.
     """
-    first, *parts = re.split(r"(?=^\s*\.loc\s)", DYNAMIC.sub(r".extern .shared\1[];", code.decode()), flags=re.MULTILINE)
+    text = DYNAMIC.sub(r".extern .shared\1[];", code.decode())
+    text += HEAP if re.search(r"\.extern \.func [^;]*\bmalloc\b", text) else ""
+    first, *parts = re.split(r"(?=^[ \t]*\.loc\s)", text, flags=re.MULTILINE)
     swapped = {(LINE.match(part)[1], *ATOMIC.search(part).groups()) for part in parts if ATOMIC.search(part)}
     for number, part in enumerate(parts):
         for _, space, bits in (one for one in swapped if one[0] == LINE.match(part)[1]):

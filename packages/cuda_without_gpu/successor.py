@@ -5,6 +5,7 @@ Its launcher is in C++: two classes take its place.
 
 import enum
 import functools
+import inspect
 import re
 from types import SimpleNamespace
 
@@ -15,7 +16,7 @@ from .before_numba import once_imported
 from .errors import KernelError
 from .host import let_host_work
 from .launching import Arguments, Launch, pointed_at
-from .memory import address, array_of, owner_at
+from .memory import address, array_of, owner_at, owner_of
 from .replacing import replace
 
 DYNAMIC = re.compile(r"\.shared( \.align \d+ \.b8 __dynamic_shmem__\d+);")  # no size: as much as the launch gives
@@ -50,6 +51,7 @@ SHARED = {}  # {what the PTX calls a shared array: its name in the source}
 @functools.cache
 def stand_in() -> None:
     """Let numba-cuda-mlir compile for an A100 that is not there, and launch on the PTX machine, once in a process."""
+    from cuda.core import _program
     from numba_cuda_mlir import _cext, compiler, descriptor, tools
     from numba_cuda_mlir.numba_cuda import driver
 
@@ -58,7 +60,9 @@ def stand_in() -> None:
     replace(_cext, KernelDispatcher=KernelDispatcher)
     replace(descriptor, LaunchConfiguration=LaunchConfiguration)
     replace(driver._Linker, complete=linked)
+    _program.driver_version = lambda: (99, 0, 0)  # which newer ones ask for before they compile CUDA C++
     replace(compiler.CodeLibrary, get_kernel_attributes=attributes)
+    replace(descriptor.cuda_config, CUDA_LOW_OCCUPANCY_WARNINGS=0)  # nobody waits for a GPU that is not full
     begin = descriptor.MLIRDispatcher.__init__
 
     def begin_with_lines(self, py_func, targetoptions=None):
@@ -165,10 +169,16 @@ class OfSuccessor(Launch):
     """One launch of a kernel of numba-cuda-mlir."""
 
     def captured_arrays(self):
-        """{a variable: bytes} of each device array whose address stands in the PTX; its name is not known any more."""
-        places = {int(place) for place in ADDRESS.findall(readable(self.kernel.code))}
-        owners = {id(owner): owner for place in places if (owner := owner_at(place)) is not None}
-        return {f"captured_{number}": owner for number, owner in enumerate(owners.values())}
+        """{a name, as C++ has it: bytes} of each device array whose address stands in the PTX."""
+        outside = inspect.getclosurevars(self.kernel.py_func)
+        seen = {**outside.globals, **outside.nonlocals}.items()
+        named = {id(owner_of(array_of(one))): name for name, one in seen if hasattr(one, "__cuda_array_interface__")}
+        found = {}
+        for place in ADDRESS.findall(readable(self.kernel.code)):
+            if (owner := owner_at(int(place))) is not None:
+                name = named.get(id(owner), f"captured_{len(found)}")
+                found.setdefault(id(owner), (f"_Z{len(name)}{name}", owner))
+        return dict(found.values())
 
     def text(self):
         """Its PTX, with a variable for each array that it captures."""

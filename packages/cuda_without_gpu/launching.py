@@ -67,7 +67,7 @@ PASTS: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # {kernel: {bloc
 
 
 class Launch:
-    """One launch of a compiled kernel, a `_Kernel` of Numba's. Its first methods are what a kernel of another's needs."""
+    """One launch of a compiled kernel, a `_Kernel` of Numba's. Other kernels have other ones of its first methods."""
 
     def __init__(self, kernel, given, grid, block, shared):
         self.kernel, self.given = kernel, given
@@ -133,8 +133,8 @@ class Launch:
         function = getattr(self.kernel, "py_func", None)
         message = re.sub(r" at line \d+ of the PTX \(line (\d+) of the source\)", r" in line \1", finding.message)
         message = re.sub(r" at line \d+ of the PTX", "", self.with_names_of_source(message))
-        if OVER in message:
-            message = message.partition(OVER)[0] + "; if it only takes long, launch fewer threads: no GPU is at work here"
+        before, over, _ = message.partition(OVER)
+        message = f"{before}{OVER}, launch fewer threads: no GPU is at work here" if over else message
         if not finding.source:
             return f"{finding.kind}: {message}"
         code = linecache.getline(function.__code__.co_filename, finding.source).strip() if function else ""

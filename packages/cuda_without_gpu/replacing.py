@@ -15,7 +15,7 @@ def replace(owner, **values) -> None:
             module = owner.__module__ if isinstance(owner, type) else owner.__name__
             package = "numba-cuda-mlir" if module.startswith("numba_cuda_mlir.") else "Numba"
             raise RuntimeError(
-                f"{package} {version(package)} has no {owner.__name__}.{name}, which is replaced where there is no GPU. "
-                f"Install a version that this was tested with: {TESTED}"
+                f"{package} {version(package)} has no {owner.__name__}.{name}, "
+                f"which is replaced where there is no GPU. Install a version that this was tested with: {TESTED}"
             )
         setattr(owner, name, value)

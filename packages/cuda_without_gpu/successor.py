@@ -15,7 +15,7 @@ from . import device
 from .before_numba import once_imported
 from .errors import KernelError
 from .host import let_host_work
-from .launching import Arguments, Launch, pointed_at
+from .launching import Arguments, Launch
 from .memory import address, array_of, owner_at, owner_of
 from .replacing import replace
 
@@ -117,10 +117,10 @@ def attributes(library) -> dict:
 
 @functools.lru_cache(maxsize=64)
 def readable(code: bytes) -> str:
-    """PTX as it is meant: the size of dynamic shared memory is the launch's, and an atomic operation begins with a read.
+    """PTX as it is meant: with dynamic shared memory as large as the launch says, and memory to ask for.
 
-    Where a GPU has no such operation, that is a loop of compare and swap, whose first load stands in the same line of
-    the source. It is none by itself, and no race.
+    An atomic operation that a GPU does not have is a loop of compare and swap. Its first load, in the same line of the
+    source, is no race, whose value is only a guess.
     """
     text = DYNAMIC.sub(r".extern .shared\1[];", code.decode())
     text += HEAP if re.search(r"\.extern \.func [^;]*\bmalloc\b", text) else ""

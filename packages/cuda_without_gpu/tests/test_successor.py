@@ -86,10 +86,9 @@ def test_a_race_is_named_by_its_lines_and_the_sources_names():
     with pytest.raises(KernelError) as raised:
         fold[1, 128](np.zeros(128, "f4"))
     reads, wrote = line_of("x[i] += held[127 - i]"), line_of("held[i] = x[i]")
-    assert re.match(
-        rf"line {reads}: race: .* reads element \d+ of held, .* wrote in line {wrote}, .*\n    x\[i\] \+= held\[127 - i\]$",
-        str(raised.value),
-    )
+    said, code = str(raised.value).split("\n")
+    assert re.match(rf"line {reads}: race: .* reads element \d+ of held, .* wrote in line {wrote}, ", said)
+    assert code == "    x[i] += held[127 - i]"
 
 
 @cuda.jit
@@ -188,7 +187,7 @@ def test_dynamic_shared_memory_is_as_large_as_the_launch_says():
     x = np.arange(64.0)
     turn[1, 64, 0, 512](x)
     assert x[0] == 63
-    with pytest.raises(KernelError, match="out of bounds: .* shared memory"):
+    with pytest.raises(KernelError, match=r"out of bounds: .* shared memory"):
         turn[1, 64, 0, 256](x)
 
 
@@ -209,7 +208,7 @@ def test_a_kernel_with_debug_raises_its_own_exceptions():
             raise ValueError("negative")
 
     refuse[1, 1](np.ones(1))
-    with pytest.raises(ValueError, match="^refuse, a kernel, raised it$"):
+    with pytest.raises(ValueError, match=r"^refuse, a kernel, raised it$"):
         refuse[1, 1](-np.ones(1))
 
 
@@ -230,15 +229,16 @@ def test_code_in_cuda_cxx_is_linked(lto):
 
 
 def test_machine_code_is_refused():
-    linker = SimpleNamespace(_materialize_pending_cu=lambda: None, _object_codes=[SimpleNamespace(code_type="cubin", code=b"")])
-    with pytest.raises(KernelError, match="^link: cubin is machine code of a GPU"):
+    given = [SimpleNamespace(code_type="cubin", code=b"")]
+    linker = SimpleNamespace(_materialize_pending_cu=lambda: None, _object_codes=given)
+    with pytest.raises(KernelError, match=r"^link: cubin is machine code of a GPU"):
         successor.linked(linker)
 
 
 def test_what_a_driver_says_of_a_kernel():
     fold.compile("void(float32[:])")
-    assert list(fold.get_shared_mem_per_block().values())[0] == 512
-    assert list(fold.get_max_threads_per_block().values())[0] == 1024
+    assert set(fold.get_shared_mem_per_block().values()) == {512}
+    assert set(fold.get_max_threads_per_block().values()) == {1024}
 
 
 def test_what_a_next_version_lacks_is_said_by_name():

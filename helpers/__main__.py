@@ -3,8 +3,7 @@
 import argparse
 import sys
 
-from .devices import DeviceError
-from .drivers import version
+from .devices import DeviceError, version
 from .errors import KernelError
 from .needs import diagnosis, missing, shown
 

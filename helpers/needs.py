@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from . import devices, drivers, language
-from .drivers import version
+from .devices import version
 
 WIDTH = 92  # columns of a line of the doctor's
 OPENCL = "an OpenCL device that works"

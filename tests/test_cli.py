@@ -2,7 +2,7 @@
 
 import pytest
 
-from helpers import clock, drivers, needs
+from helpers import clock, devices, needs
 from helpers.__main__ import COMMANDS, main
 
 SMALL = ("bench", "--dialect", "opencl", "--size", "16", "--steps", "naive")
@@ -47,7 +47,7 @@ def test_alone_it_greets_with_a_sentence_for_each_command(capsys):
         assert f"{name} {' '.join(do.__doc__.split())}" in greeting and do.__doc__.count(".") == 1, name
     with pytest.raises(SystemExit):
         main(["--version"])
-    assert capsys.readouterr().out == f"matmul-ladder {drivers.version('matmul-ladder')}\n"
+    assert capsys.readouterr().out == f"matmul-ladder {devices.version('matmul-ladder')}\n"
 
 
 def test_doctor_prints_narrow_lines_and_its_status_says_whether_a_machine_is_ready(monkeypatch, capsys):

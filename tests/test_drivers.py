@@ -8,18 +8,19 @@ from types import SimpleNamespace
 import pytest
 from test_devices import python
 
+from cuda_without_gpu import opencl_drivers
 from helpers import devices, drivers, needs
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the loader reads no folder of ours")
 
 
 def test_pips_runtime_works_and_does_not_hide_the_systems_drivers():
-    if drivers.pip_cpu_runtime() is None:
+    if opencl_drivers.pip_cpu_runtime() is None:
         pytest.skip("pip's intel-opencl-rt is not installed; it has wheels for x86-64 Linux and Windows")
     assert [devices.problem_of(one) for one in devices.opencl_devices() if "Intel" in one.driver] == [None]
     system = [icd.read_text().strip() for icd in Path("/etc/OpenCL/vendors").glob("*.icd")]
     system = [library for library in system if "oclgrind" not in library]
-    assert {*system} <= {*drivers.found_drivers()}
+    assert {*system} <= {*opencl_drivers.found_drivers()}
 
 
 @on_linux
@@ -28,10 +29,10 @@ def test_a_runtime_whose_path_has_a_space_gets_a_second_one_beside_links_to_its_
     home.mkdir()
     for name in ("libintelocl.so", "cl.cfg"):
         (home / name).write_text(name)
-    second = drivers.without_space(home / "libintelocl.so")
+    second = opencl_drivers.without_space(home / "libintelocl.so")
     assert " " not in str(second) and not second.is_symlink() and second.read_text() == second.name
     assert second.with_name("cl.cfg").resolve() == home / "cl.cfg"
-    assert drivers.without_space(second) == second
+    assert opencl_drivers.without_space(second) == second
 
 
 @pytest.mark.parametrize(
@@ -47,18 +48,18 @@ def test_pips_runtime_is_found_wherever_pip_has_put_it(site_packages, library, t
     folder.mkdir(parents=True)
     names = ["../../../etc/OpenCL/vendors/intel-cpu.icd", f"{library}-gdb.py", library]
     files = [SimpleNamespace(name=Path(name).name, locate=lambda name=name: folder / name) for name in names]
-    monkeypatch.setattr(drivers, "version", lambda package: "1")
-    monkeypatch.setattr(drivers.importlib.metadata, "files", lambda package: files)
-    assert drivers.pip_cpu_runtime() is None  # the record alone is no library
+    monkeypatch.setattr(opencl_drivers, "version", lambda package: "1")
+    monkeypatch.setattr(opencl_drivers.importlib.metadata, "files", lambda package: files)
+    assert opencl_drivers.pip_cpu_runtime() is None  # the record alone is no library
     place = (folder / library).resolve()
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text("")
-    assert drivers.pip_cpu_runtime() == place
+    assert opencl_drivers.pip_cpu_runtime() == place
 
 
 def test_nvidias_driver_is_named_where_no_icd_file_does(monkeypatch):
-    monkeypatch.setattr(drivers.ctypes, "CDLL", lambda name: None)  # as if it were installed
-    assert any("nvidia-opencl" in library for library in drivers.found_drivers())
+    monkeypatch.setattr(opencl_drivers.ctypes, "CDLL", lambda name: None)  # as if it were installed
+    assert any("nvidia-opencl" in library for library in opencl_drivers.found_drivers())
 
 
 @on_linux
@@ -70,7 +71,7 @@ def test_a_folder_the_user_named_is_left_alone(tmp_path):
     )
     folder, message = out.split("\n")
     assert folder == str(tmp_path) and "no driver is installed" in message
-    assert drivers.pip_cpu_runtime() is None or "Unset OCL_ICD_VENDORS" in message
+    assert opencl_drivers.pip_cpu_runtime() is None or "Unset OCL_ICD_VENDORS" in message
 
 
 ABORTS = """

@@ -8,7 +8,7 @@ import os
 
 from .before_numba import let_numba_load, once_imported
 from .errors import KernelError, KernelWarning, NotNative
-from .settings import SETTINGS, settings_of
+from .settings import SETTINGS, VARIABLE, settings_of
 
 __all__ = ["KernelError", "KernelWarning", "NotNative", "enable"]
 
@@ -39,3 +39,11 @@ def enable(watch: str = "first", findings: str = "raise", seconds: float = 120.0
     once_imported("numba.cuda.cudadrv.driver", f"{__name__}.stand_in:ask_for_no_linker")
     once_imported("numba.cuda", f"{__name__}.stand_in:stand_in")
     once_imported("numba_cuda_mlir.cuda", f"{__name__}.successor:stand_in")
+
+
+def enable_as_told() -> None:
+    """Do what the variable CUDA_WITHOUT_GPU says: "1", or settings such as "findings=warn seconds=300".
+
+    Python calls this as it starts, where the package is installed; see `at_start.pth`. Raises ValueError.
+    """
+    enable(**settings_of(os.environ[VARIABLE]))

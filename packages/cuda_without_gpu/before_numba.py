@@ -47,6 +47,7 @@ def let_numba_load() -> None:
             "NUMBA_ENABLE_CUDASIM=1 has made Numba load its simulator, which compiles no CUDA kernel. "
             "Unset it, and start Python anew."
         )
+    os.environ.setdefault("NUMBA_CUDA_LOW_OCCUPANCY_WARNINGS", "0")  # nobody waits for a GPU that is not full
     once_imported("numba.core.config", f"{__name__}:ignore_simulator")
     once_imported("numba", f"{__name__}:keep_row_stack")
 

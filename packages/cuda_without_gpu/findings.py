@@ -10,7 +10,7 @@ from .errors import KernelError, KernelWarning, OutOfTime
 from .settings import SETTINGS
 
 UNFINISHED = "hang", "out of time", "error"  # kinds after which the arrays hold no result
-FOUND: dict[tuple[str, str], "Found"] = {}  # {(a kernel's name and file, what is wrong): it}
+FOUND: dict[tuple[str, str, int], "Found"] = {}  # {(a kernel's name and file, the kind, the line): what is wrong}
 
 
 @dataclass
@@ -18,8 +18,8 @@ class Found:
     """One thing that is wrong with a kernel.
 
     kernel     its name, file and first line
-    message    what is wrong, with the number and the text of its line
-    launches   how many had it
+    message    what is wrong, with the number and the text of its line, as of the first launch
+    launches   how many had that on that line
     """
 
     kernel: str
@@ -28,13 +28,13 @@ class Found:
 
     def __str__(self):
         times = f" ({self.launches} launches)" if self.launches > 1 else ""
-        return f"{self.kernel}{times}\n  " + self.message.replace("\n", "\n  ")
+        return f"{self.kernel}{times}\n  {self.message}"
 
 
 def judge(kernel: str, findings: list[tuple[str, str, int]]) -> None:
     """Note what one launch of a kernel did wrong, and raise the first of it, or warn of all, as the settings say.
 
-    findings   (kind, message, line of the source) each
+    findings   (kind, message, line of the source) each; of a kind and a line one
 
     Raises KernelError; OutOfTime where time was over. What leaves no result is raised whatever the settings say.
     """
@@ -43,8 +43,8 @@ def judge(kernel: str, findings: list[tuple[str, str, int]]) -> None:
     unfinished = [one for one in findings if one[0] in UNFINISHED]
     if SETTINGS.findings == "off" and not unfinished:
         return
-    for _, message, _ in findings:
-        FOUND.setdefault((kernel, message), Found(kernel, message)).launches += 1
+    for kind, message, line in findings:
+        FOUND.setdefault((kernel, kind, line), Found(kernel, message)).launches += 1
     if SETTINGS.findings == "raise" or unfinished:
         kind, message, line = findings[0] if SETTINGS.findings == "raise" else unfinished[0]
         raise OutOfTime(message, line) if kind == "out of time" else KernelError(message)
@@ -55,15 +55,17 @@ def judge(kernel: str, findings: list[tuple[str, str, int]]) -> None:
         warnings.warn_explicit(message, KernelWarning, *where, registry=warned)
 
 
+def is_inside(file: str) -> bool:
+    """Whether a file is Numba's or this package's."""
+    names = (__package__, "numba", "numba.cuda", "numba_cuda_mlir")
+    known = (os.path.dirname(sys.modules[name].__file__) + os.sep for name in names if name in sys.modules)
+    return file.startswith(tuple(known))
+
+
 def frame_of_launch() -> FrameType:
     """The nearest caller outside of Numba and of this package."""
-    inside = tuple(
-        os.path.dirname(module.__file__) + os.sep
-        for name, module in sys.modules.items()
-        if name in (__package__, "numba", "numba.cuda", "numba_cuda_mlir")
-    )
     frame = sys._getframe()
-    while frame.f_back and frame.f_code.co_filename.startswith(inside):
+    while frame.f_back and is_inside(frame.f_code.co_filename):
         frame = frame.f_back
     return frame
 

@@ -178,6 +178,14 @@ def fill(target, byte, count, stream=0):
     ctypes.memset(at(target), byte, count)
 
 
+def mapped(*given):
+    """The driver's pointer to memory of the host: the same. Where the driver is called by ctypes, it is left there."""
+    *left, pointer, _ = given
+    for reference in left:
+        reference._obj.value = at(pointer)
+    return pointer
+
+
 def let_host_work(root: str, *copies: str) -> None:
     """Let the host's side of a CUDA package, "numba.cuda" or its successor's, work on this computer's memory.
 
@@ -193,7 +201,7 @@ def let_host_work(root: str, *copies: str) -> None:
     for name, call in answered.items():
         setattr(calls, name, call)
         setattr(calls, f"{name}Async", call)
-    calls.cuMemHostGetDevicePointer = lambda pointer, flags: pointer
+    calls.cuMemHostGetDevicePointer = mapped
     calls.cuProfilerStart = calls.cuProfilerStop = lambda: None
     calls.get_device_count = lambda: 1
     replace(type(calls), get_device=lambda self, devnum=0: context.device)

@@ -45,15 +45,33 @@ def launch_in_child(native: NativeKernel, flat: list, grid: tuple, block: tuple,
             arguments.append((memory, place))
         else:
             arguments.append(value)
-    pointers = [None if kind == "ptr" and one == 0 else one for kind, one in zip(native.kinds, arguments, strict=True)]
     with ONE_AT_A_TIME:
-        answer = asked(Request(native, pointers, grid, block, seconds))
+        answer = asked(Request(native, with_null(native, arguments), grid, block, seconds))
     if answer:
         raise NotNative(answer)
     read_only = {bounds(owner_of(one))[0] for one in flat if isinstance(one, np.ndarray) and not one.flags.writeable}
     for low, (own, copy) in copies.items():
         if low not in read_only:
             own[:] = copy[: own.size]
+
+
+def launch_here(native: NativeKernel, flat: list, grid: tuple, block: tuple) -> None:
+    """Launch a kernel in this process, which a crash ends, and wait for it. Raises NotNative as `launch_in_child`."""
+    seen = []
+    for value in flat:
+        array, start = value if isinstance(value, tuple) else (value, 0)
+        if isinstance(array, np.ndarray):
+            _, end = bounds(owner_of(array))
+            value = seen_as_bytes(min(address(array) + start, end - 1), end)
+        seen.append(value)
+    native_child.launch(native, with_null(native, seen), grid, block)
+
+
+def with_null(native, flat):
+    """The flat arguments, with None for a null pointer."""
+    return [
+        None if kind == "ptr" and isinstance(one, int) else one for kind, one in zip(native.kinds, flat, strict=True)
+    ]
 
 
 def asked(request: Request) -> str:

@@ -18,7 +18,7 @@ from ptx_machine.names import plain_name
 from . import device
 from .errors import KernelError, MayMissBarrier, NotNative
 from .findings import judge
-from .in_child import launch_in_child
+from .in_child import launch_here, launch_in_child
 from .memory import address, array_of, overlapping_as_one, owner_at
 from .native import native_for_launch
 from .settings import SETTINGS
@@ -125,7 +125,7 @@ class Launch:
         for one in sorted(findings, key=lambda one: one.kind == "index"):
             if not (one.kind == "index" and one.source in outside):  # which says the same of that line
                 message = self.in_words(one) + (beside if one.kind == "out of time" else "")
-                told.setdefault(message, (one.kind, message, one.source))
+                told.setdefault((one.kind, one.source), (one.kind, message, one.source))
         judge(name_of(self.kernel), list(told.values()))
 
     def in_words(self, finding) -> str:
@@ -157,7 +157,10 @@ class Launch:
             native = native_for_launch(self.kernel, self.block, self.shared, self.grid, self.given.flat)
             if past.launches == 1:
                 self.watch_some_blocks()
-            launch_in_child(native, self.given.flat, self.grid, self.block, SETTINGS.seconds)
+            if SETTINGS.native == "here":
+                launch_here(native, self.given.flat, self.grid, self.block)
+            else:
+                launch_in_child(native, self.given.flat, self.grid, self.block, SETTINGS.seconds)
         except NotNative as why:
             past.refused = "" if isinstance(why, MayMissBarrier) else str(why)  # which may be of these sizes
             return self.take(self.run(), str(why))
@@ -259,7 +262,8 @@ class Arguments:
         add, flat = self.add, self.flat
         if isinstance(kind, types.Array):
             array, its_kind = self.on_device(value)
-            refuse_another_type(kind, its_kind, self.which)
+            if array.size:
+                refuse_another_type(kind, its_kind, self.which)
             self.arrays.append((self.which, len(flat) + 4))
             # Two pointers of its own, size, item size, data, sizes, strides.
             flat += [0, 0, array.size, array.itemsize, array, *array.shape, *array.strides]

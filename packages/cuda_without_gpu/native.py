@@ -1,6 +1,7 @@
 """A kernel of Numba's at native speed, on an OpenCL device that takes SPIR-V: `compile_native`."""
 
 import json
+import warnings
 import weakref
 from typing import NamedTuple
 
@@ -39,8 +40,9 @@ class NativeKernel(NamedTuple):
             return cl.Program(context, self.spirv).build().get_info(cl.program_info.BINARIES)[0]
 
         try:
-            code = kept(key, built)
-            return cl.Program(context, [device], [code]).build()
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", cl.CompilerWarning)  # Intel's runtime reports success at length
+                return cl.Program(context, [device], [kept(key, built)]).build()
         except cl.Error as error:
             said = " ".join(str(error).split("Failed to build device program")[-1].split())
             raise NotNative(f"{device.name.strip()} does not take its SPIR-V: {said[-300:]}") from None

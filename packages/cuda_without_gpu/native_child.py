@@ -14,6 +14,7 @@ import numpy as np
 
 from .errors import NotNative
 from .native import NativeKernel
+from .opencl_drivers import show_drivers
 from .shared_memory import Shared
 
 
@@ -35,6 +36,7 @@ class Request(NamedTuple):
 @functools.cache
 def context_and_queue():
     """Those of the first OpenCL device that takes SPIR-V and reaches all memory of a process."""
+    show_drivers()
     try:
         import pyopencl as cl
 
@@ -55,24 +57,29 @@ def built(native):
     return native.build(context_and_queue()[0]).all_kernels()[0]
 
 
-def launch(request: Request, opened: dict[Shared, np.ndarray]) -> None:
-    """Launch a kernel and wait for it. `opened`: memory that is open; only what this launch uses stays there."""
+def launch(native: NativeKernel, flat: list, grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:
+    """Launch a kernel and wait for it. `flat`: as in `Request`, with bytes of this process's memory for a pointer."""
     import pyopencl as cl
 
+    kernel, (_, queue) = built(native), context_and_queue()
+    native.set_args(kernel, [cl.SVM(one) if isinstance(one, np.ndarray) else one for one in flat])
+    threads = [blocks * width for blocks, width in zip(grid, block, strict=True)]
+    try:
+        cl.enqueue_nd_range_kernel(queue, kernel, threads, block)
+        queue.finish()
+    except cl.Error as error:
+        raise NotNative(f"the device does not launch it: {error}") from None
+
+
+def launch_on(opened: dict[Shared, np.ndarray], request: Request) -> None:
+    """Launch a kernel on memory of another process. `opened`: what is open; only what this launch uses stays there."""
     used = {one[0] for one in request.flat if isinstance(one, tuple)}
     for memory in opened.keys() - used:
         del opened[memory]
     for memory in used - opened.keys():
         opened[memory] = np.frombuffer(memory.opened(), np.uint8)
-    kernel, (_, queue) = built(request.native), context_and_queue()
-    flat = [cl.SVM(opened[one[0]][one[1] :]) if isinstance(one, tuple) else one for one in request.flat]
-    request.native.set_args(kernel, flat)
-    threads = [blocks * width for blocks, width in zip(request.grid, request.block, strict=True)]
-    try:
-        cl.enqueue_nd_range_kernel(queue, kernel, threads, request.block)
-        queue.finish()
-    except cl.Error as error:
-        raise NotNative(f"the device does not launch it: {error}") from None
+    flat = [opened[one[0]][one[1] :] if isinstance(one, tuple) else one for one in request.flat]
+    launch(request.native, flat, request.grid, request.block)
 
 
 def main() -> None:
@@ -87,7 +94,7 @@ def main() -> None:
             return
         faulthandler.dump_traceback_later(request.seconds, exit=True)  # whatever the driver is about then
         try:
-            launch(request, opened)
+            launch_on(opened, request)
             answer = ""
         except NotNative as error:
             answer = str(error)

@@ -39,7 +39,7 @@ TEXTS_ONLY: ContextVar[list | None] = ContextVar("TEXTS_ONLY", default=None)
 
 
 def whole(texts: list[str], axes: bool = False) -> tuple[str, ...]:
-    """LLVM's texts of a kernel, with what Numba lets NVIDIA's compiler and linker add to them; `axes`: see `text_of`."""
+    """LLVM's texts of a kernel, with what Numba lets NVIDIA's compiler and linker add; `axes`: see `text_of`."""
     from numba.cuda.cudadrv import nvvm
 
     texts = texts if axes else [AXIS_CHECK.sub("", text) for text in texts]
@@ -60,9 +60,7 @@ def without_numbas_lines(text: str) -> str:
     return re.sub(r",? !dbg !\d+", "", text) if place and place[1].startswith(own) else text
 
 
-def text_of(
-    kernel, level: int = WATCHED, unset: Iterable[str] = (), each: bool = False, axes: bool = False
-) -> str:
+def text_of(kernel, level: int = WATCHED, unset: Iterable[str] = (), each: bool = False, axes: bool = False) -> str:
     """PTX of a kernel that Numba has compiled for some types (a `_Kernel`), made once for each level.
 
     `unset`: some of `variables_of`, which hold not the zero that Numba lays in each, but NaN or -1, until they are set.

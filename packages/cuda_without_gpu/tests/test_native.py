@@ -35,6 +35,7 @@ FOUR, VECTOR = types.UniTuple(types.float32, 4), ir.VectorType(ir.FloatType(), 4
 def device():
     """The context and the queue of the device."""
     try:
+        to_spirv.refuse_old_llvm()
         return context_and_queue()
     except NotNative as why:
         pytest.skip(str(why))

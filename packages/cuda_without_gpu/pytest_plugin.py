@@ -1,0 +1,60 @@
+"""`pytest --cuda-without-gpu=raise`: CUDA kernels run with no GPU; what they do wrong stands at the report's end."""
+
+import pytest
+
+from . import enable
+from .errors import KernelError
+from .findings import FOUND, is_inside
+from .settings import WORDS
+
+PROPERTY = "cuda finding"  # of a test's report, since it comes back from the processes of pytest-xdist
+
+
+def pytest_addoption(parser):
+    """Add the option."""
+    parser.getgroup("cuda_without_gpu").addoption(
+        "--cuda-without-gpu",
+        choices=WORDS["findings"],
+        help="run Numba's CUDA kernels with no GPU; raise what they do wrong, warn of it, or leave it",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config):
+    """Enable it before any conftest.py, or test, imports names from numba.cuda."""
+    if findings := early_config.known_args_namespace.cuda_without_gpu:
+        enable(findings=findings)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Note in a test's report what its launches do wrong."""
+    before = {key: found.launches for key, found in FOUND.items()}
+    try:
+        return (yield)
+    finally:
+        for key, found in FOUND.items():
+            if found.launches > before.get(key, 0):
+                item.user_properties.append((PROPERTY, f"{found.kernel}\n  {found.message}"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(item, call):
+    """Show of a wrong kernel the way to its launch, and not that through Numba and this package."""
+    if call.excinfo and isinstance(call.excinfo.value, KernelError):
+        call.excinfo.traceback = call.excinfo.traceback.filter(lambda entry: not is_inside(str(entry.path)))
+
+
+def pytest_terminal_summary(terminalreporter):
+    """List each finding once, with the tests that had it."""
+    tests = {}
+    for report in (report for reports in terminalreporter.stats.values() for report in reports):
+        if getattr(report, "when", "") == "call":
+            for name, text in report.user_properties:
+                if name == PROPERTY:
+                    tests.setdefault(text, {})[report.nodeid] = True
+    if tests:
+        terminalreporter.section("found in CUDA kernels")
+    for text, where in tests.items():
+        more = f" and {len(where) - 1} more" if len(where) > 1 else ""
+        terminalreporter.write_line(f"{text}\n  in {next(iter(where))}{more}")

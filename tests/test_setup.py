@@ -42,7 +42,8 @@ def test_each_dependency_has_a_pin_that_satisfies_it(extra):
 
 # What comes with numba or numba-cuda, and libraries that a package looks for and can do without.
 COMES_WITH_ANOTHER = {"llvmlite", "cuda", "torch", "cupy"}
-BLOCKS = {"triton": "triton", "warp": "warp-lang"}  # may not be installed, and then nobody knows whose they are
+# They may not be installed, and then nobody knows whose they are.
+BLOCKS = {"triton": "triton", "warp": "warp-lang", "numba_cuda_mlir": "numba-cuda-mlir"}
 
 
 def declared(package):
@@ -71,9 +72,10 @@ def test_each_package_that_is_imported_is_declared(package):
     assert needed <= declared(package)
 
 
-@pytest.mark.parametrize("package", ["numba", "numba-cuda"])
+@pytest.mark.parametrize("package", ["numba", "numba-cuda", "numba-cuda-mlir"])
 def test_cuda_without_gpu_names_the_versions_that_are_tested(package):
-    (wanted,) = (one for one in map(Requirement, PROJECT["dependencies"]) if one.name == package)
+    known = map(Requirement, [*PROJECT["dependencies"], *EXTRAS["successor"]])
+    (wanted,) = (one for one in known if one.name == package)
     (pin,) = pins()[package].specifier
     tested = f"{package}{wanted.specifier},<={pin.version}"
     assert (

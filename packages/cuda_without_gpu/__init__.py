@@ -38,6 +38,7 @@ def enable(watch: str = "first", findings: str = "raise", seconds: float = 120.0
         os.environ.setdefault("NUMBA_CUDA_USE_NVIDIA_BINDING", "0")
     once_imported("numba.cuda.cudadrv.driver", f"{__name__}.stand_in:ask_for_no_linker")
     once_imported("numba.cuda", f"{__name__}.stand_in:stand_in")
+    once_imported("numba_cuda_mlir.cuda", f"{__name__}.successor:stand_in")
 
 
 def enable_as_told() -> None:

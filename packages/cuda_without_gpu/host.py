@@ -5,7 +5,6 @@ launch has ended when it returns, so nothing has to be waited for.
 """
 
 import ctypes
-import sys
 from contextlib import contextmanager, nullcontext
 from importlib import import_module
 from types import SimpleNamespace
@@ -187,8 +186,11 @@ def mapped(*given):
     return pointer
 
 
-def let_host_work(root: str) -> None:
-    """Let the host's side of a CUDA package, "numba.cuda" or its successor's, work on this computer's memory."""
+def let_host_work(root: str, *copies: str) -> None:
+    """Let the host's side of a CUDA package, "numba.cuda" or its successor's, work on this computer's memory.
+
+    copies   packages that have taken their names from there
+    """
     names = "driver", "devices", "devicearray", "runtime"
     driver, devices, devicearray, runtime = (import_module(f"{root}.cudadrv.{name}") for name in names)
     context = Context(driver)
@@ -218,7 +220,7 @@ def let_host_work(root: str) -> None:
         gpus=known.gpus,
         close=lambda: None,
     )
-    for module in (sys.modules[root], import_module(f"{root}.api")):
+    for module in map(import_module, (root, f"{root}.api", *copies)):
         replace(module, **{name: value for name, value in mine.items() if hasattr(module, name)})
 
 

@@ -44,13 +44,14 @@ def launch(kernel, args, griddim, blockdim, stream=0, sharedmem=0) -> None:
         return
     if sharedmem > STATIC:  # Numba never asks the driver for more
         raise not_launched(f"{sharedmem:,} bytes of shared memory a block; a GPU gives {STATIC:,} at most.")
-    begun = Launch(kernel, args, given, (*griddim, 1, 1)[:3], (*blockdim, 1, 1)[:3], sharedmem)
+    begun = Launch(kernel, given, (*griddim, 1, 1)[:3], (*blockdim, 1, 1)[:3], sharedmem)
     if SETTINGS.watch == "all" or device.BUDGET.get():
         begun.take(begun.run())
     else:
         begun.watch_first()
 
 
+OVER = "; if it only takes long"  # the PTX machine's words for `run` follow, which nobody calls here
 WATCHED_SECONDS = 2.0  # of computing, that launches of a kernel are watched for
 
 
@@ -66,21 +67,37 @@ PASTS: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # {kernel: {bloc
 
 
 class Launch:
-    """One launch of a compiled kernel."""
+    """One launch of a compiled kernel, a `_Kernel` of Numba's. Other kernels have other ones of its first methods."""
 
-    def __init__(self, kernel, args, given, grid, block, shared):
-        self.kernel, self.args, self.given = kernel, args, given
+    def __init__(self, kernel, given, grid, block, shared):
+        self.kernel, self.given = kernel, given
         self.grid, self.block, self.shared = grid, block, shared
-        self.captured = captured_arrays(kernel)
+        self.captured = self.captured_arrays()
         refuse_both(self.captured, given)
+
+    def captured_arrays(self) -> dict[str, np.ndarray]:
+        """{a variable of its PTX: bytes} of each device array that it uses and is not launched with."""
+        return captured_arrays(self.kernel)
+
+    def text(self) -> str:
+        """Its PTX."""
+        return text_of(self.kernel, axes=True)
+
+    def with_names_of_source(self, message: str) -> str:
+        """What the PTX machine says of it, with arrays called as in its source."""
+        return with_names_of_source(self.kernel, message)
+
+    def raise_what_it_raised(self, run: ptx_machine.Run) -> None:
+        """Raise the exception that it raised itself, with debug=True."""
+        raise_what_it_raised(self.kernel, run)
 
     def run(self, seconds: float | None = None, blocks: list[int] | None = None) -> ptx_machine.Run:
         """What the PTX machine makes of it, on copies of its arrays. `blocks`: the numbers of those that run."""
         kernel, given = self.kernel, self.given
-        options = dict(kernel=kernel.entry_name, names=named(kernel, self.args, given), shared=self.shared)
+        options = dict(kernel=kernel.entry_name, names=named(kernel, given), shared=self.shared)
         options |= dict(variables=self.captured, seconds=seconds or SETTINGS.seconds, requests=False)
         try:
-            return device.run(text_of(kernel, axes=True), self.grid, self.block, given.flat, blocks=blocks, **options)
+            return device.run(self.text(), self.grid, self.block, given.flat, blocks=blocks, **options)
         except ptx_machine.PTXError as error:
             raise KernelError(str(error)) from None
         except ValueError as error:
@@ -98,7 +115,7 @@ class Launch:
         for write_back in given.after:
             write_back()
         if kernel.debug:
-            raise_what_it_raised(kernel, run)
+            self.raise_what_it_raised(run)
         self.judge(run.findings, f". It does not run natively: {why}" if why else "")
 
     def judge(self, findings, beside: str = "") -> None:
@@ -107,9 +124,21 @@ class Launch:
         told = {}
         for one in sorted(findings, key=lambda one: one.kind != "index"):
             if not (one.kind == "index" and one.source in outside):  # which says the same of that line
-                message = in_words(self.kernel, one) + (beside if one.kind == "out of time" else "")
+                message = self.in_words(one) + (beside if one.kind == "out of time" else "")
                 told.setdefault((one.kind, one.source), (one.kind, message, one.source))
         judge(name_of(self.kernel), list(told.values()))
+
+    def in_words(self, finding) -> str:
+        """A finding of the PTX machine, with the number and the text of the source's line."""
+        function = getattr(self.kernel, "py_func", None)
+        message = re.sub(r" at line \d+ of the PTX \(line (\d+) of the source\)", r" in line \1", finding.message)
+        message = re.sub(r" at line \d+ of the PTX", "", self.with_names_of_source(message))
+        before, over, _ = message.partition(OVER)
+        message = f"{before}{OVER}, launch fewer threads: no GPU is at work here" if over else message
+        if not finding.source:
+            return f"{finding.kind}: {message}"
+        code = linecache.getline(function.__code__.co_filename, finding.source).strip() if function else ""
+        return f"line {finding.source}: {finding.kind}: {message}" + (f"\n    {code}" if code else "")
 
     def watch_first(self) -> None:
         """Watch a kernel's launches for two seconds on the PTX machine, a long first one in part; then run natively."""
@@ -179,7 +208,7 @@ def pointed_at(place: int) -> tuple[np.ndarray, int]:
     return owner, place - address(owner)
 
 
-def named(kernel, args, given) -> dict[int, str]:
+def named(kernel, given) -> dict[int, str]:
     """{position among the flat arguments: the name that the kernel's source gives it}, of arrays."""
     function = getattr(kernel, "py_func", None)  # a kernel from Numba's cache has none
     names = list(inspect.signature(function).parameters) if function else []
@@ -193,22 +222,6 @@ def name_of(kernel) -> str:
         return kernel.entry_name
     code = function.__code__
     return f"{function.__name__}, {code.co_filename}:{code.co_firstlineno}"
-
-
-OVER = "; if it only takes long"  # the PTX machine's words for `run` follow, which nobody calls here
-
-
-def in_words(kernel, finding) -> str:
-    """A finding of the PTX machine, with the number and the text of the source's line."""
-    function = getattr(kernel, "py_func", None)
-    message = re.sub(r" at line \d+ of the PTX \(line (\d+) of the source\)", r" in line \1", finding.message)
-    message = re.sub(r" at line \d+ of the PTX", "", with_names_of_source(kernel, message))
-    if OVER in message:
-        message = message.partition(OVER)[0] + "; if it only takes long, launch fewer threads: no GPU is at work here"
-    if not finding.source:
-        return f"{finding.kind}: {message}"
-    code = linecache.getline(function.__code__.co_filename, finding.source).strip() if function else ""
-    return f"line {finding.source}: {finding.kind}: {message}" + (f"\n    {code}" if code else "")
 
 
 def raise_what_it_raised(kernel, run) -> None:

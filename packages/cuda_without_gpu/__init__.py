@@ -16,6 +16,8 @@ __all__ = ["KernelError", "KernelWarning", "NotNative", "enable"]
 def enable(watch: str = "first", findings: str = "raise", seconds: float = 120.0, native: str = "child") -> None:
     """Let `numba.cuda` compile kernels with LLVM, and run them on the PTX machine, from now on in this process.
 
+    Kernels of its successor, `numba_cuda_mlir`, which NVIDIA's own packages compile with no GPU, run there, too.
+
     watch      "first": where an OpenCL device takes SPIR-V, a kernel runs natively once its launches on the PTX machine
                have taken two seconds together; of a first launch that takes longer some blocks are watched. "all": each
                launch runs on the PTX machine, which watches it

@@ -3,6 +3,7 @@
 Its launcher is in C++: two classes take its place.
 """
 
+import dataclasses
 import enum
 import functools
 import inspect
@@ -24,7 +25,13 @@ ATOMIC = re.compile(r"\batom\.(shared|global)?\.?cas\.b(\d+)")
 LINE = re.compile(r"^[ \t]*\.loc\s+(\d+ \d+)", re.MULTILINE)
 ADDRESS = re.compile(r"(?<=[ \[])\d{9,}(?=[;\]+])")  # of a device array that a kernel captures, among other numbers
 FAILED = "__numba_cuda_mlir_error_code"  # a variable of the PTX: what a kernel with debug=True has raised
-RAISED = (None, AssertionError, IndexError, ValueError, RuntimeError, ZeroDivisionError)
+RAISED = {
+    1: (AssertionError, "Kernel assertion failed"),
+    2: (IndexError, "Index out of bounds in kernel"),
+    3: (ValueError, "Invalid value in kernel"),
+    4: (RuntimeError, "Runtime error in kernel"),
+    5: (ZeroDivisionError, "Division by zero in kernel"),
+}
 HEAP = """
 .global .align 16 .b8 heap[8388608];
 .global .align 8 .u64 heap_used[1];
@@ -52,7 +59,7 @@ SHARED = {}  # {what the PTX calls a shared array: its name in the source}
 def stand_in() -> None:
     """Let numba-cuda-mlir compile for an A100 that is not there, and launch on the PTX machine, once in a process."""
     from cuda.core import _program
-    from numba_cuda_mlir import _cext, compiler, descriptor, tools
+    from numba_cuda_mlir import _cext, compiler, descriptor, mlir_lowering, tools
     from numba_cuda_mlir.numba_cuda import driver
 
     let_host_work("numba_cuda_mlir.numba_cuda", "numba_cuda_mlir.cuda")
@@ -63,13 +70,20 @@ def stand_in() -> None:
     _program.driver_version = lambda: (99, 0, 0)  # which newer ones ask for before they compile CUDA C++
     replace(compiler.CodeLibrary, get_kernel_attributes=attributes)
     replace(descriptor.cuda_config, CUDA_LOW_OCCUPANCY_WARNINGS=0)  # nobody waits for a GPU that is not full
-    begin = descriptor.MLIRDispatcher.__init__
+    begin, resolve = descriptor.MLIRDispatcher.__init__, mlir_lowering.resolve_link_plan
 
     def begin_with_lines(self, py_func, targetoptions=None):
         options = targetoptions or {}
         begin(self, py_func, {**options, "lineinfo": not options.get("debug")})
 
-    replace(descriptor.MLIRDispatcher, __init__=begin_with_lines)
+    def resolve_with_lines(*given):
+        """Which inputs become LTO-IR, whose linker drops the lines: as few as can be."""
+        plan = resolve(*given)
+        asked = plan.has_ltoir_link_items or plan.compile_output == "ltoir"
+        return dataclasses.replace(plan, compile_new_inputs_as_ltoir=asked)
+
+    replace(descriptor.MLIRDispatcher, __init__=begin_with_lines, get_regs_per_thread=registers)
+    replace(mlir_lowering, resolve_link_plan=resolve_with_lines)
     once_imported("numba_cuda_mlir.lowering.cuda", f"{__name__}:let_shared_arrays_have_names")
 
 
@@ -104,8 +118,13 @@ def linked(linker) -> SimpleNamespace:
     return SimpleNamespace(code="\n".join([kernel, *others]).encode())
 
 
+def registers(dispatcher, sig=None):
+    """How many registers a thread has: not known here."""
+    raise NotImplementedError("a kernel's registers: only NVIDIA's compiler knows them.")
+
+
 def attributes(library) -> dict:
-    """What a driver says of a kernel, but for its registers, which only NVIDIA's compiler knows."""
+    """What else a driver says of a kernel."""
     held = device.Attributes(library._cubin.decode())
     return dict(
         shared_mem_per_block=held.shared,
@@ -168,6 +187,8 @@ class LaunchConfiguration:
 class OfSuccessor(Launch):
     """One launch of a kernel of numba-cuda-mlir."""
 
+    root = "numba_cuda_mlir.numba_cuda"
+
     def captured_arrays(self):
         """{a name, as C++ has it: bytes} of each device array whose address stands in the PTX."""
         outside = inspect.getclosurevars(self.kernel.py_func)
@@ -203,7 +224,8 @@ class OfSuccessor(Launch):
     def raise_what_it_raised(self, run):
         """Raise the exception that it raised itself, with debug=True: which one is all that is known."""
         if number := int(run.variables[FAILED].view(np.int32)[0]):
-            raise RAISED[number](f"{self.kernel.py_func.__name__}, a kernel, raised it")
+            kind, words = RAISED[number]
+            raise kind(f"{words}: {self.kernel.py_func.__name__}")
 
 
 class Given(Arguments):
@@ -236,5 +258,9 @@ class Given(Arguments):
             flat.append(value.view(np.uint16))
         elif isinstance(value, complex):
             flat.append(np.complex128(value))
-        else:
+        elif isinstance(value, int) and (owner := owner_at(value)) is not None:  # a pointer
+            flat.append((owner, value - address(owner)))
+        elif isinstance(value, (int, float, np.number)):
             flat.append(value)
+        else:
+            raise TypeError(f"{value!r}: a kernel takes no argument of type {type(value).__name__}.")

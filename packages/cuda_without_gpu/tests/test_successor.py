@@ -32,6 +32,7 @@ cuda_without_gpu.enable()
 
 from numba_cuda_mlir import cuda  # noqa: E402
 from numba_cuda_mlir.cuda import float32, float64  # noqa: E402
+from numba_cuda_mlir.numba_cuda.cudadrv import nvrtc  # noqa: E402
 
 from cuda_without_gpu import successor  # noqa: E402
 
@@ -208,18 +209,32 @@ def test_a_kernel_with_debug_raises_its_own_exceptions():
             raise ValueError("negative")
 
     refuse[1, 1](np.ones(1))
-    with pytest.raises(ValueError, match=r"^refuse, a kernel, raised it$"):
+    with pytest.raises(ValueError, match=r"^Invalid value in kernel: refuse$"):
         refuse[1, 1](-np.ones(1))
 
 
 CODE = 'extern "C" __device__ int twice(int *back, int n) { *back = 2 * n; return 0; }'
 
 
-@pytest.mark.parametrize("lto", [False, True])
-def test_code_in_cuda_cxx_is_linked(lto):
+def test_code_in_cuda_cxx_is_linked_and_lines_are_known():
     twice = cuda.declare_device("twice", "int32(int32)", link=cuda.CUSource(CODE))
 
-    @cuda.jit(lto=lto)
+    @cuda.jit(lto=True)
+    def kernel(out, i):
+        out[i] = twice(out[0])
+
+    out = np.full(1, 21, np.int32)
+    kernel[1, 1](out, 0)
+    assert out[0] == 42
+    with pytest.raises(KernelError, match=f"^line {line_of('out[i] = twice(out[0])')}: out of bounds"):
+        kernel[1, 1](out, 1)
+
+
+def test_ltoir_is_linked():
+    code, _ = nvrtc.compile(CODE, "twice.cu", (8, 0), ltoir=True)
+    twice = cuda.declare_device("twice", "int32(int32)", link=cuda.LTOIR(code.code))
+
+    @cuda.jit
     def kernel(out):
         out[0] = twice(out[0])
 
@@ -239,6 +254,8 @@ def test_what_a_driver_says_of_a_kernel():
     fold.compile("void(float32[:])")
     assert set(fold.get_shared_mem_per_block().values()) == {512}
     assert set(fold.get_max_threads_per_block().values()) == {1024}
+    with pytest.raises(NotImplementedError, match="registers"):
+        fold.get_regs_per_thread()
 
 
 def test_what_a_next_version_lacks_is_said_by_name():

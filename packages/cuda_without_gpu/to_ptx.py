@@ -58,7 +58,9 @@ def without_numbas_lines(text: str) -> str:
     """LLVM's text of a function; one of Numba's own has no lines, so that it gets that of its call, where it is put."""
     place = re.search(r'!DIFile\(directory: "([^"]*)"', text)
     own = tuple(os.path.dirname(sys.modules[one].__file__) for one in ("numba", "numba.cuda"))
-    return re.sub(r",? !dbg !\d+", "", text) if place and place[1].startswith(own) else text
+    if not (place and place[1].startswith(own)):
+        return text
+    return re.sub(r",? !dbg !\d+|^ *call void @\"?llvm\.dbg\..*\n", "", text, flags=re.MULTILINE)
 
 
 def text_of(kernel, level: int = WATCHED, unset: Iterable[str] = (), each: bool = False, axes: bool = False) -> str:

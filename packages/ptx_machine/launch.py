@@ -301,6 +301,9 @@ class Launch:
         self.until, waiting, state = None, [], ""
         with np.errstate(all="ignore"):
             for start in range(0, blocks.size, at_once):
+                if start and self.over(0):
+                    state = "over"
+                    break
                 some, self.spent = Blocks(self, blocks[start : start + at_once]), 0
                 waiting, state = self.go_on([*waiting, some], last=False)
                 if state == "over":

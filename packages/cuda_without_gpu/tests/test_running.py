@@ -74,6 +74,23 @@ def test_what_is_found_may_be_left_but_a_launch_that_does_not_end_is_an_error(mo
         never_ends[1, 1](np.zeros(2))
 
 
+def test_a_long_launch_that_is_warned_of_goes_on_to_its_end(monkeypatch):
+    monkeypatch.setattr(settings.SETTINGS, "findings", "warn")
+    monkeypatch.setattr(settings.SETTINGS, "watch", "first")
+    monkeypatch.setattr(launching, "WATCHED_SECONDS", 0.02)
+
+    @cuda.jit
+    def long(x, rounds):
+        x[0] = cuda.threadIdx.x
+        for _ in range(rounds):
+            x[1 + cuda.threadIdx.x] += 1
+
+    x = np.zeros(65)
+    with pytest.warns(KernelWarning, match="race"):
+        long[1, 64](x, 3000)
+    assert x[1:].tolist() == [3000] * 64
+
+
 def test_an_index_beyond_its_axis_is_found_where_it_lies_in_the_array():
     @cuda.jit
     def add(A, table):

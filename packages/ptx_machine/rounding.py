@@ -10,7 +10,7 @@ import numpy as np
 
 from .formats import canonical32, rounded
 
-ABOVE_ONE = 1 + 2.0**-50
+ABOVE_ONE, SPLIT = np.array(1 + 2.0**-50), np.array(2.0**27 + 1)  # NumPy takes numbers slower
 TINY = np.finfo(np.float32).tiny  # the least that is normal
 
 
@@ -144,22 +144,25 @@ def rounded_root(exact, way):
 def fused64(a, b, c):
     """a * b + c, rounded once; arrays of float64.
 
-    What is left over by the last sum lies below half of a last bit: then the sum is the nearest, whatever was lost.
+    What is left over by the last sum lies below half of a last bit, mostly: then the sum is the nearest, whatever was
+    lost before.
     """
     product, low = two_product(a, b)
-    high, rest = two_sum(product, c)
-    rest = rest + low
+    high, middle = two_sum(product, c)
+    rest = middle + low
     result = high + rest
     left = rest - (result - high)
-    right = (result + left * ABOVE_ONE == result) & (np.abs(result) > 1e-230)
-    if np.count_nonzero(right) < right.size:
-        nothing = (a == 0) | (b == 0)
-        result, wrong = np.where(nothing, high, result), ~(right | nothing)
-        if np.count_nonzero(wrong):
-            result, wrong = np.array(result, ndmin=1), np.atleast_1d(wrong)
-            some = (np.broadcast_to(value, right.shape) for value in (a, b, c))
-            result[wrong] = fused64_anywhere(*(np.atleast_1d(value)[wrong] for value in some))
-            return result.reshape(right.shape)
+    right = result + left * ABOVE_ONE == result
+    if np.count_nonzero(right) == right.size == np.count_nonzero(result * result):  # nor is any as small as 1e-162
+        return result
+    right |= two_sum(middle, low)[1] == 0  # nothing was lost before
+    nothing = (a == 0) | (b == 0)
+    result, wrong = np.where(nothing, high, result), ~(nothing | right & (result * result > 0))
+    if np.count_nonzero(wrong):
+        result, wrong = np.array(result, ndmin=1), np.atleast_1d(wrong)
+        some = (np.broadcast_to(value, right.shape) for value in (a, b, c))
+        result[wrong] = fused64_anywhere(*(np.atleast_1d(value)[wrong] for value in some))
+        return result.reshape(right.shape)
     return result
 
 
@@ -196,12 +199,17 @@ def two_product(x, y):
     """(p, e): p = x * y rounded, p + e = x * y exactly (Dekker)."""
 
     def halves(value):
-        t = 134217729.0 * value  # 2**27 + 1
-        high = t - (t - value)
+        high = SPLIT * value
+        high -= high - value
         return high, value - high
 
     (xh, xl), (yh, yl), p = halves(x), halves(y), x * y
-    return p, xl * yl - (((p - xh * yh) - xl * yh) - xh * yl)
+    e = xh * yh
+    e -= p
+    e += xl * yh
+    e += xh * yl
+    e += xl * yl
+    return p, e
 
 
 def to_odd(s, e):

@@ -43,6 +43,7 @@ class Blocks:
     """Some blocks of a launch, side by side. A lane is one of their threads.
 
     registers  {type: array (registers, lanes)}, `Views`; the types of one size are the same bits
+    beside     {width: the same for so many lanes, while some of them do arithmetic}
     ready      {instruction: lanes that stand there}, each (n,) and in order; `waiting` likewise, at barriers, and
                `meeting`, at instructions that warps do together
     threads    (lanes,) int64: the thread's number among those of all blocks, with room for whole warps
@@ -67,6 +68,8 @@ class Blocks:
         types = {bits: f"u{bits // 8}" if bits > 1 else bool for bits in (1, 16, 32, 64)}
         rows = {bits: np.zeros((launch.program.rows[bits], self.lanes), dtype) for bits, dtype in types.items()}
         self.registers = Views(lambda kind: rows[bits_of(kind)].view(TYPES[kind]))
+        beside = {bits: np.empty_like(some) for bits, some in rows.items()}
+        self.beside = Views(lambda w: Views(lambda kind: beside[bits_of(kind)][:, :w].view(TYPES[kind])))
         everyone = np.arange(self.lanes)
         self.block_of, thread = everyone // threads, everyone % threads
         self.slots, self.warps = self.block_of * launch.slots + thread, blocks.size * launch.slots // WARP
@@ -88,7 +91,7 @@ class Blocks:
         self.notes = Notes(shared.cells[f"u{8 * launch.program.unit}"], launch.slots, near=True)
         self.unset, self.own = None, np.zeros(local.nowhere // launch.program.local_unit + WARP, bool)
         self.steps, self.ends = [None] * len(self.operations), launch.program.ends
-        self.counted, self.touched = (None, 0), None
+        self.counted, self.touched, self.some = (None, 0), None, (None,)
         if launch.program.named:
             self.barrier, self.expected = np.zeros((2, self.lanes), np.int64)
             self.arrived = {}
@@ -173,22 +176,34 @@ class Blocks:
 
     def bound_arithmetic(self, number, end):
         """The same for arithmetic without a guard, all of it up to `end`."""
-        line, registers, tally, everyone = self.launch.program.line(number, end), self.registers, self.tally, self.lanes
-        at_once = for_some = None
+        operations, tally, bound, everyone = self.operations[number:end], self.tally, {}, self.lanes
 
         def step(lanes):
-            nonlocal at_once, for_some
             tally(number, lanes, end)
             if lanes.size == everyone:
-                at_once = at_once or line.for_all(registers)
-                for do in at_once:
-                    do()
+                wide, registers, width = lanes, self.registers, 0
             else:
-                for_some = for_some or line.for_some(registers)
-                for_some(lanes)
+                wide, registers, width = self.side_by_side(lanes)
+            if width not in bound:
+                bound[width] = straight_line(operations, self.registers, registers)
+            reads, steps, writes = bound[width]
+            for register, place in reads:
+                register.take(wide, None, place, "clip")
+            for do in steps:
+                do()
+            for register, place in writes:
+                register[wide] = place
             return lanes
 
         return step
+
+    def side_by_side(self, lanes):
+        """(lanes, registers for so many, how many): some lanes, and the last of them again up to one of few widths."""
+        if lanes is not self.some[0]:
+            step = max(2 * WARP, 1 << lanes.size.bit_length() >> 3)
+            width = min(self.lanes, -(-lanes.size // step) * step)
+            self.some = lanes, lanes.take(self.everyone[:width], mode="clip"), self.beside[width], width
+        return self.some[1:]
 
     def bound_branch(self, op, number):
         """The same for `bra`."""
@@ -1058,7 +1073,7 @@ class Blocks:
             who = self.threads[lanes[away]], self.rounds[lanes[away]]
             accesses = (self.access(op, *who, space, array, offsets[away]),)
             self.launch.find("out of bounds", number, text, np.count_nonzero(~inside), accesses=accesses)
-        crooked = address & op.within_multiple
+        crooked = address & op.odd
         if np.count_nonzero(crooked):
             text = "thread {thread} of block {block} moves {bytes} bytes at no multiple of {multiple}"
             named = self.place_of(lanes[np.argmax(crooked > 0)]) | {"bytes": op.width, "multiple": op.width & -op.width}
@@ -1246,6 +1261,38 @@ class Blocks:
     def spell_block(self, number):
         """The place in the grid of one of these blocks."""
         return spelled(int(self.blocks[number]), self.launch.grid)
+
+
+def straight_line(operations, registers, beside):
+    """Arithmetic on registers `beside` those of all lanes, or on these themselves: (reads, steps, writes).
+
+    reads, writes  [(register, its place beside)], to be read before, and written behind
+    steps          functions without arguments, one behind the other
+    """
+    reads, steps, writes = {}, [], {}
+    for op in operations:
+        taken, (kind, row) = [], op.to[0]
+        for one in op.of:
+            if isinstance(one, tuple):
+                place = beside[one[0]][one[1]]
+                if beside is not registers and (place.itemsize, one[1]) not in writes:
+                    reads[place.itemsize, one[1]] = registers[one[0]][one[1]], place
+                one = place
+            taken.append(one)
+        result = beside[kind][row]
+        if beside is not registers:
+            writes[result.itemsize, row] = registers[kind][row], result
+        types = {one.dtype for one in taken}
+        if isinstance(op.function, np.ufunc) and len(types) == 1 and result.dtype in (np.bool_, *types):
+            steps.append(functools.partial(op.function, *map(np.asarray, taken), out=result))
+        else:
+            steps.append(functools.partial(assign, result, op.function, taken))
+    return [*reads.values()], steps, [*writes.values()]
+
+
+def assign(result, function, taken):
+    """Put what a function makes of arrays in its place."""
+    result[:] = function(*taken)
 
 
 def along(number, sides):

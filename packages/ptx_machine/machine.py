@@ -14,7 +14,6 @@ of it: `warps`; how a kernel gets its arguments: `launch`; what comes out: `resu
 
 import functools
 import itertools
-import operator
 from dataclasses import replace
 
 import numpy as np
@@ -837,21 +836,13 @@ class Blocks:
     # ---------------------------------------------------------------- arithmetic
 
     def compute(self, op, number, lanes):
-        """Arithmetic."""
+        """Arithmetic with a guard."""
         doing = self.doing(op, number, lanes)
         if doing.size:
             index = self.index(doing)
-            self.write(op.to[0], index, op.function(*[self.read(operand, index) for operand in op.of]))
-        return lanes
-
-    def compute_both(self, op, number, lanes):
-        """Arithmetic with two results."""
-        doing = self.doing(op, number, lanes)
-        if doing.size:
-            index = self.index(doing)
-            results = op.function(*[self.read(operand, index) for operand in op.of])
-            for to, result in zip(op.to, results, strict=False):
-                self.write(to, index, result)
+            made = op.function(*[self.read(operand, index) for operand in op.of])
+            for to, one in zip(op.to, made if isinstance(made, tuple) else (made,), strict=False):
+                self.write(to, index, one)
         return lanes
 
     def unpack(self, op, number, lanes):
@@ -945,30 +936,25 @@ class Blocks:
 
     # ---------------------------------------------------------------- memory
 
-    def load(self, op, number, lanes):
-        """`ld`, of one element or several."""
-        doing = self.doing(op, number, lanes)
-        if doing.size and not self.several(self.load_once, op, number, doing):
-            self.load_once(op, number, doing)
+    def move(self, op, number, lanes):
+        """`ld` and `st`, of one element or several, `atom` and `red`."""
+        doing, once = self.doing(op, number, lanes), getattr(self, f"{op.act}_once")
+        if doing.size and not self.several(once, op, number, doing):
+            once(op, number, doing)
         return lanes
 
+    load = store = atomic = move
+
     def load_once(self, op, number, doing):
-        """The same, in one memory."""
+        """`ld`, in one memory."""
         cells, place = self.reach(op, number, doing)
         index = self.index(doing)
         self.polled |= op.order != "weak"
         for part, to in enumerate(op.to):
             self.write(to, index, cells[place[:, part]])
 
-    def store(self, op, number, lanes):
-        """`st`, of one element or several."""
-        doing = self.doing(op, number, lanes)
-        if doing.size and not self.several(self.store_once, op, number, doing):
-            self.store_once(op, number, doing)
-        return lanes
-
     def store_once(self, op, number, doing):
-        """The same, in one memory."""
+        """`st`, in one memory."""
         index = self.index(doing)
         given = [self.full(operand, doing, index) for operand in op.of[1:]]
         values = np.stack(given, axis=1) if given[1:] else given[0][:, None]
@@ -976,15 +962,8 @@ class Blocks:
         cells, place = self.reach(op, number, doing, values)
         cells[place] = values
 
-    def atomic(self, op, number, lanes):
-        """`atom` and `red`."""
-        doing = self.doing(op, number, lanes)
-        if doing.size and not self.several(self.atomic_once, op, number, doing):
-            self.atomic_once(op, number, doing)
-        return lanes
-
     def atomic_once(self, op, number, doing):
-        """The same, in one memory."""
+        """`atom` and `red`, in one memory."""
         cells, place = self.reach(op, number, doing)
         index = self.index(doing)
         before, given = np.zeros(doing.size, cells.dtype), [self.full(one, doing, index) for one in op.of[1:]]
@@ -1121,9 +1100,7 @@ class Blocks:
             ordered = None
         else:
             ordered = functools.partial(self.ordered, rows, kind != WEAK and op.act == "load")
-        return Touching(
-            threads | now << TIME, bounds, kind, ordered, lambda before: np.isin(before & THREAD, threads)
-        )
+        return Touching(threads | now << TIME, bounds, kind, ordered, lambda before: np.isin(before & THREAD, threads))
 
     def ordered(self, rows, strong, before, which):
         """Where those of `rows` that are asked for know of earlier accesses; `strong`: by a strong load."""
@@ -1270,29 +1247,29 @@ def straight_line(operations, registers, beside):
     steps          functions without arguments, one behind the other
     """
     reads, steps, writes = {}, [], {}
+
+    def place_of(operand, noted):
+        place, register = (some[operand[0]][operand[1]] for some in (beside, registers))
+        if beside is not registers and (place.itemsize, operand[1]) not in writes:
+            noted[place.itemsize, operand[1]] = register, place
+        return place
+
     for op in operations:
-        taken, (kind, row) = [], op.to[0]
-        for one in op.of:
-            if isinstance(one, tuple):
-                place = beside[one[0]][one[1]]
-                if beside is not registers and (place.itemsize, one[1]) not in writes:
-                    reads[place.itemsize, one[1]] = registers[one[0]][one[1]], place
-                one = place
-            taken.append(one)
-        result = beside[kind][row]
-        if beside is not registers:
-            writes[result.itemsize, row] = registers[kind][row], result
+        taken = [place_of(one, reads) if isinstance(one, tuple) else one for one in op.of]
+        results = [place_of(one, writes) for one in op.to]
         types = {one.dtype for one in taken}
-        if isinstance(op.function, np.ufunc) and len(types) == 1 and result.dtype in (np.bool_, *types):
-            steps.append(functools.partial(op.function, *map(np.asarray, taken), out=result))
+        if isinstance(op.function, np.ufunc) and len(types) == 1 and results[0].dtype in (np.bool_, *types):
+            steps.append(functools.partial(op.function, *map(np.asarray, taken), out=results[0]))
         else:
-            steps.append(functools.partial(assign, result, op.function, taken))
+            steps.append(functools.partial(assign, results, op.function, taken))
     return [*reads.values()], steps, [*writes.values()]
 
 
-def assign(result, function, taken):
-    """Put what a function makes of arrays in its place."""
-    result[:] = function(*taken)
+def assign(places, function, taken):
+    """Put what a function makes of arrays, one or a tuple of them, in these places; what has none is left out."""
+    made = function(*taken)
+    for place, one in zip(places, made if isinstance(made, tuple) else (made,), strict=False):
+        place[:] = one
 
 
 def along(number, sides):

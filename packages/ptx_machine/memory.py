@@ -51,7 +51,9 @@ class Memory:
         sizes = (-(-size // WIDEST) * WIDEST for size in self.bytes)
         self.first = np.array([*itertools.accumulate(sizes, initial=0)], np.int64)
         self.size = int(self.first[-1])
-        self.starts = [(np.array(address, np.uint64), np.array(first)) for address, first in zip(self.addresses, self.first)]
+        self.starts = [
+            *zip(map(np.array, np.array(self.addresses, np.uint64)), map(np.array, self.first), strict=False)
+        ]
         self.nowhere = self.size * copies
         words = np.full((self.nowhere + WIDEST) // 4, NO_NUMBER, np.uint32)
         self.cells = Views(lambda kind: words.view(IN_MEMORY[kind]))
@@ -186,7 +188,7 @@ class Notes:
                 held[words[missing]] = self.both(now[missing], stamps[missing])
 
     def read(self, words, by):
-        """Note loads. Returns (race, last, unwritten): where they race, with which stamps, where nobody wrote, or None."""
+        """Note loads. Returns (race, last, unwritten): where they race, with which stamps, and where nobody wrote."""
         if by.ordered:
             self.note_load(words, by)
         else:

@@ -368,7 +368,7 @@ class Decoded:
         if name[0] == "setp" and "|" in texts[0]:
             function, of, _ = operation(instruction)
             to = self.operands(re.split(r"\s*\|\s*", texts[0]), ("pred", "pred"))
-            return Operation(instruction, "compute_both", "other", function, to, self.operands(texts[1:], of))
+            return Operation(instruction, "compute", "other", function, to, self.operands(texts[1:], of))
         if texts[1:] and texts[1] in CLOCKS:
             to = self.operands(texts[:1], (f"u{CLOCKS[texts[1]]}",))
             return Operation(instruction, "clock", "other", to=to, target=32 * texts[1].endswith("hi"))
@@ -428,10 +428,8 @@ class Decoded:
         if what == "mathematics":
             takes, gives, function = mathematics()[texts[0] if len(instruction.name) < 3 else instruction.name[2]]
             of = [kind for kind in takes if kind != "p64"]
-            if len(gives) == 1:
-                return self.compute(instruction, "other float", lambda *values: function(*values)[0], texts, *gives, of)
             to, of = self.operands(texts[: len(gives)], gives), self.operands(texts[len(gives) :], of)
-            return Operation(instruction, "compute_both", "other float", function, to, of)
+            return Operation(instruction, "compute", "other float", function, to, of)
         if what == "vprintf":
             to = self.operands(texts[2:], ("u32",))
             return Operation(instruction, "print", "other", None, to, self.operands(texts[:2], ("u64", "u64")))
@@ -462,7 +460,7 @@ class Decoded:
         to = self.operands((texts[0], "%carry"), (kind, "pred"))[: 1 + ("cc" in name)]
         if len(of) != (4 if short.startswith("mad") else 3):
             raise LookupError
-        return Operation(instruction, "compute_both", "whole-number arithmetic", carrying(short), to, of)
+        return Operation(instruction, "compute", "whole-number arithmetic", carrying(short), to, of)
 
     def widened(self, function, of, to, texts):
         """The same for `cvt`, whose operands may stand in registers wider than their types."""

@@ -42,6 +42,7 @@ class Memory:
 
     arrays   list of (name, address, bytes), by rising addresses
     size     bytes of one copy
+    starts   [(address, place in a copy)] of each array, as arrays of no axes, which NumPy takes faster than numbers
     cells    {type: all copies as one array of that type}, `Views`
     nowhere  the place of a few bytes behind all copies, for accesses outside of every array
     """

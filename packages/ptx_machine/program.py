@@ -196,12 +196,18 @@ class Decoded:
         )
         self.unit = min([4, *watched])
         self.local_unit = min([4, *(op.size for op in self.operations if op.width and op.space in ("local", "any"))])
-        # Nothing leads into a straight line but from above, since every branch goes to a label.
-        self.ends, entered = [*range(1, len(self.operations) + 1)], {*program.labels.values()}
+        self.ends = self.ends_of_lines()
+
+    def ends_of_lines(self):
+        """The `ends`. Nothing leads into a straight line but from above."""
+        ends = [*range(1, len(self.operations) + 1)]
+        entered = {op.target for op in self.operations if op.act in ("branch", "push")}
+        entered |= {one for op in self.operations if op.act == "branch_by_number" for one in op.function}
         straight = [op.act == "compute" and op.guard is None for op in self.operations]
         for number in range(len(straight) - 2, -1, -1):
             if straight[number] and straight[number + 1] and number + 1 not in entered:
-                self.ends[number] = self.ends[number + 1]
+                ends[number] = ends[number + 1]
+        return ends
 
     def excuse_guesses(self):
         """Let a load of what a compare-and-swap swaps be strong, as in CUDA's atomics: a wrong guess loses nothing."""
@@ -380,13 +386,18 @@ class Decoded:
         if name[0] == "getctarank":
             return self.compute(instruction, "other", lambda a: np.uint32(0), texts, "u32", (f"u{name[-1][1:]}",))
         if name[0] in ("mov", "cvta"):
-            return self.compute(instruction, "other", lambda a: a, texts, kind, (kind,))
+            same = np.positive if kind != "pred" else lambda a: a
+            return self.compute(instruction, "other", same, texts, kind, (kind,))
         function, of, to = operation(instruction)
         if name[0] == "cvt":
             function, of, to = self.widened(function, of, to, texts)
         fused, floats = name[0] in ("fma", "mad") and to[0] == "f", "f" in (to[0], of[0][0])
         what = "FMA" if fused else "other float" if floats else "whole-number arithmetic"
-        return self.compute(instruction, what, function, texts, to, of)
+        op = self.compute(instruction, what, function, texts, to, of)
+        if name[0] in ("shl", "shr") and not isinstance(op.of[1], tuple) and op.of[1] < bits_of(kind):
+            op.function = np.left_shift if name[0] == "shl" else np.right_shift
+            op.of = op.of[0], TYPES[kind].type(op.of[1])
+        return op
 
     def barrier(self, instruction, name, texts):
         """A barrier of a block: `bar.sync` and its like."""

@@ -155,12 +155,13 @@ def fused64(a, b, c):
     right = result + left * ABOVE_ONE == result
     if np.count_nonzero(right) == right.size == np.count_nonzero(result * result):  # nor is any as small as 1e-162
         return result
-    right &= result * result > 0
-    right |= (two_sum(middle, low)[1] == 0) & (np.abs(product) > 1e-250)  # nothing was lost
     nothing = (a == 0) | (b == 0)
-    result, wrong = np.where(nothing, high, result), ~(nothing | right)
-    if np.count_nonzero(wrong):
-        result, wrong = np.array(result, ndmin=1), np.atleast_1d(wrong)
+    result = np.where(nothing, high, result)
+    right = nothing | right & (result * result > 0)
+    if np.count_nonzero(right) < right.size:
+        right |= (two_sum(middle, low)[1] == 0) & (np.abs(product) > 1e-250)  # nothing was lost
+    if np.count_nonzero(right) < right.size:
+        result, wrong = np.array(result, ndmin=1), np.atleast_1d(~right)
         some = (np.broadcast_to(value, wrong.shape)[wrong] for value in (a, b, c))
         result[wrong] = directed64("fma", "rn")(*some)
         return result.reshape(right.shape)

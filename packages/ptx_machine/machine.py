@@ -30,6 +30,7 @@ from .warp_groups import GROUP, held_by_threads, matrix, pieces, product, regist
 from .warps import WARP
 from .warpwide import matrices
 
+WEAKER = {"weak": WEAK, "volatile": VOLATILE}
 BARRIERS = 16  # of a block
 EVERYONE = 0xFFFFFFFF  # the mask of all of a warp
 TIMES = 4  # that lanes come back, until what they held is looked at no more
@@ -150,6 +151,8 @@ class Blocks:
             step = self.bound_arithmetic(number, self.ends[number])
         elif op.act == "branch":
             step = self.bound_branch(op, number)
+        elif op.act in ("load", "store", "atomic") and op.guard is None and op.space != "any":
+            step = self.bound_move(op, number, getattr(self, f"{op.act}_once"))
         else:
             step = functools.partial(getattr(self, op.act), op, number)
         if self.unset:
@@ -203,6 +206,16 @@ class Blocks:
             width = min(self.lanes, -(-lanes.size // step) * step)
             self.some = lanes, lanes.take(self.everyone[:width], mode="clip"), self.beside[width], width
         return self.some[1:]
+
+    def bound_move(self, op, number, once):
+        """The same for loads, stores and atomics of one memory, all of whose lanes do it; `once`: the method."""
+
+        def step(lanes):
+            self.tally(number, lanes)
+            once(op, number, lanes)
+            return lanes
+
+        return step
 
     def bound_branch(self, op, number):
         """The same for `bra`."""
@@ -1093,14 +1106,15 @@ class Blocks:
             rows = np.repeat(lanes, many) if many > 1 else lanes
             self.touched = lanes, many, rows, self.threads[rows], (self.passed[rows] + 1) << TIME
         *_, rows, threads, bounds = self.touched
-        kind = STRONG if op.act == "atomic" else {"weak": WEAK, "volatile": VOLATILE}.get(op.order, STRONG)
+        kind = STRONG if op.act == "atomic" else WEAKER.get(op.order, STRONG)
         if kind == STRONG and op.scope == "cta":
             kind = IN_BLOCK
         if self.warps_know is None and not self.launch.program.orders:
             ordered = None
         else:
             ordered = functools.partial(self.ordered, rows, kind != WEAK and op.act == "load")
-        return Touching(threads | now << TIME, bounds, kind, ordered, lambda before: np.isin(before & THREAD, threads))
+        stamps = threads | np.array(now << TIME)
+        return Touching(stamps, bounds, kind, ordered, lambda before: np.isin(before & THREAD, threads))
 
     def ordered(self, rows, strong, before, which):
         """Where those of `rows` that are asked for know of earlier accesses; `strong`: by a strong load."""
@@ -1302,13 +1316,13 @@ def spelled(number, sides):
     return f"({', '.join(map(str, along(number, sides)[: 3 if sides[2] > 1 else 2]))})"
 
 
-SHIFTS = {1 << bits: np.array(bits) for bits in range(5)}
+SHIFTS, FIRST = {1 << bits: np.array(bits) for bits in range(5)}, np.arange(16)
 
 
 def in_units(place, size, width):
     """The units of `size` bytes that accesses of `width` bytes at these places touch: (n, units), counted from 0."""
     first = (place >> SHIFTS[size] if size in SHIFTS else place // size)[:, None]
-    return first + np.arange(width // size) if width > size else first
+    return first + FIRST[: width // size] if width > size else first
 
 
 def nearest(memory, address):

@@ -18,6 +18,7 @@ OF_WARP, OF_BLOCK, SEVERAL = 1 << 30, 2 << 30, 3 << 30
 SEVERAL_THREADS = THREAD | SEVERAL
 KIND, TIME, ON_ITS_WAY = 32, 34, 1 << 62
 MOST_PUT_OFF = 1 << 21  # words of loads that are not noted yet: 50 MB
+WIDE = 1 << 12  # words of a load
 A_LOAD = 64  # words, as much memory as one such load takes besides
 ALIKE = 16  # stores of several threads to one word that are remembered
 WEAK, VOLATILE, STRONG, IN_BLOCK = range(4)
@@ -109,19 +110,21 @@ class Notes:
     Of several readers that nothing orders, one stamp is left: a flag that orders the last of them orders all.
 
     Who reads matters only to those who store there later. So where only barriers order accesses, loads are put off
-    until somebody stores to one of these words: mostly for ever.
+    until somebody stores to one of these words: mostly for ever. Those of different words are then noted together.
+    Wide loads of words that threads of several blocks touch are not put off: to hold them would take longer.
 
     cells    the words' values, unsigned
     slots    numbers of a block's threads
     near     whether only threads of one block touch the same words
-    put_off  [(words, `Touching`)], loads that are not noted yet; `awaiting`, bool, the words of these; `taken`, how
-             many words they take, with `A_LOAD` for each load
+    put_off  [[(words, `Touching`)]], loads that are not noted yet, in groups without a common word; `awaiting`, int32,
+             in which of these each word is last, counted from 1; `taken`, how many words they take, with `A_LOAD` for
+             each load
     """
 
     def __init__(self, cells, slots, near):
         self.cells, self.slots, self.near, self.copies = cells, slots, near, False
         self.writers, self.readers = np.zeros((2, cells.size), np.int64)
-        self.put_off, self.taken, self.awaiting = [], 0, np.zeros(cells.size, bool)
+        self.put_off, self.taken, self.awaiting = [], 0, np.zeros(cells.size, np.int32)
         self.alike = {}  # {time: threads}, the last of those when several stored the same to one word
 
     def unordered(self, before, by):
@@ -190,11 +193,14 @@ class Notes:
 
     def read(self, words, by):
         """Note loads. Returns (race, last, unwritten): where they race, with which stamps, and where nobody wrote."""
-        if by.ordered:
+        if by.ordered or (words.size > WIDE and not self.near):
+            self.note_loads()
             self.note_load(words, by)
         else:
-            self.put_off.append((words, by))
-            self.awaiting[words] = True
+            if not self.put_off or np.count_nonzero(self.awaiting[words] == len(self.put_off)):
+                self.put_off.append([])
+            self.put_off[-1].append((words, by))
+            self.awaiting[words] = len(self.put_off)
             self.taken += words.size + A_LOAD
             if self.taken > MOST_PUT_OFF:
                 self.note_loads()
@@ -206,9 +212,12 @@ class Notes:
 
     def note_loads(self):
         """Note the loads that were put off."""
-        for words, by in self.put_off:
-            self.note_load(words, by)
-        self.forget_loads()
+        for loads in self.put_off:
+            words = np.concatenate([some for some, _ in loads])
+            stamps, bounds = (np.concatenate([getattr(by, what) for _, by in loads]) for what in ("stamps", "bounds"))
+            self.note_load(words, Touching(stamps, bounds, WEAK, None, None))
+            self.awaiting[words] = 0
+        self.put_off, self.taken = [], 0
 
     def note_load(self, words, by):
         """Note a load, for those who store there later."""
@@ -220,7 +229,7 @@ class Notes:
 
     def forget_loads(self):
         """Forget the loads that were put off: all threads have passed a barrier since, and nothing races with them."""
-        self.put_off, self.taken, self.awaiting[:] = [], 0, False
+        self.put_off, self.taken, self.awaiting[:] = [], 0, 0
 
     def write(self, words, by, values=None, copied=False, changes=False):
         """Note stores, copies on their way, or atomics; returns where they race, bool, and with which stamps."""

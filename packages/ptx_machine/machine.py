@@ -31,6 +31,7 @@ from .warps import WARP
 from .warpwide import matrices
 
 WEAKER = {"weak": WEAK, "volatile": VOLATILE}
+MANY = 1 << 12  # lanes, whose arithmetic takes longer than to call NumPy
 BARRIERS = 16  # of a block
 EVERYONE = 0xFFFFFFFF  # the mask of all of a warp
 TIMES = 4  # that lanes come back, until what they held is looked at no more
@@ -53,7 +54,7 @@ class Blocks:
                how many threads that waits for, 0 for all; `arrived`, {barrier: clocks of threads that do not wait}
     own        (units,) bool: what of its local memory each thread has set; `unset`, the `Unset` where one uses others
     aside      {instruction: lanes} that go round where nothing changes; `sure` whether nothing can change by itself
-    slots      (lanes,) int64: a number for each thread, with room for whole warps in each block; `warp_of`, its warp's
+    slots      (lanes,) int64: a number for each thread, with room for whole warps in each block
     alive      (warps,) uint32: a bit for each thread that has not left; `staying`, how many those are
     groups     (lanes,) int64: how many groups of copies each thread has closed
     copies     those on their way: tuples (lanes, groups, place, bytes, stamps), each array with one row a copy
@@ -68,12 +69,11 @@ class Blocks:
         types = {bits: f"u{bits // 8}" if bits > 1 else bool for bits in (1, 16, 32, 64)}
         rows = {bits: np.zeros((launch.program.rows[bits], self.lanes), dtype) for bits, dtype in types.items()}
         self.registers = Views(lambda kind: rows[bits_of(kind)].view(TYPES[kind]))
-        beside = {bits: np.empty_like(some) for bits, some in rows.items()}
+        beside = {bits: np.empty_like(some[:, :MANY]) for bits, some in rows.items()}
         self.beside = Views(lambda w: Views(lambda kind: beside[bits_of(kind)][:, :w].view(TYPES[kind])))
         everyone = np.arange(self.lanes)
         self.block_of, thread = everyone // threads, everyone % threads
         self.slots, self.warps = self.block_of * launch.slots + thread, blocks.size * launch.slots // WARP
-        self.warp_of = self.slots // WARP
         self.threads = blocks[self.block_of] * launch.slots + thread
         self.passed = np.zeros(self.lanes, np.int64)
         self.rounds = np.zeros(self.lanes, np.int32)
@@ -87,7 +87,6 @@ class Blocks:
             self.registers["u32"][launch.program.places[name][1]] = value["xyz".index(axis)] if axis else value
         shared, local = Memory(launch.program.shared, blocks.size), Memory(launch.program.local, self.lanes)
         self.memories = {"global": launch.memory, "shared": shared, "local": local}
-        self.copies_at, self.own_at = self.block_of * shared.size, everyone * local.size
         self.notes = Notes(shared.cells[f"u{8 * launch.program.unit}"], launch.slots, near=True)
         self.unset, self.own = None, np.zeros(local.nowhere // launch.program.local_unit + WARP, bool)
         self.steps, self.ends = [None] * len(self.operations), launch.program.ends
@@ -184,6 +183,10 @@ class Blocks:
             tally(number, lanes, end)
             if lanes.size == everyone:
                 wide, registers, width = lanes, self.registers, 0
+            elif lanes.size > MANY:
+                for op in operations:
+                    self.calculate(op, lanes)
+                return lanes
             else:
                 wide, registers, width = self.side_by_side(lanes)
             if width not in bound:
@@ -322,10 +325,9 @@ class Blocks:
         many, warps = lanes.size, self.warps
         if many < self.lanes:
             if lanes is not self.counted[0]:
-                warps = int(self.warp_of[lanes[-1]] - self.warp_of[lanes[0]]) + 1 if many else 0
+                warps = int(self.slots[lanes[-1]] // WARP - self.slots[lanes[0]] // WARP) + 1 if many else 0
                 if warps > 2:  # perhaps not all between
-                    of = self.warp_of[lanes]
-                    warps = 1 + np.count_nonzero(of[1:] != of[:-1])
+                    warps = 1 + np.count_nonzero(np.diff(self.slots[lanes] // WARP))
                 self.counted = lanes, warps
             warps = self.counted[1]
         launch, end = self.launch, end or number + 1
@@ -852,11 +854,15 @@ class Blocks:
         """Arithmetic with a guard."""
         doing = self.doing(op, number, lanes)
         if doing.size:
-            index = self.index(doing)
-            made = op.function(*[self.read(operand, index) for operand in op.of])
-            for to, one in zip(op.to, made if isinstance(made, tuple) else (made,), strict=False):
-                self.write(to, index, one)
+            self.calculate(op, doing)
         return lanes
+
+    def calculate(self, op, lanes):
+        """The same for these lanes."""
+        index = self.index(lanes)
+        made = op.function(*[self.read(operand, index) for operand in op.of])
+        for to, one in zip(op.to, made if isinstance(made, tuple) else (made,), strict=False):
+            self.write(to, index, one)
 
     def unpack(self, op, number, lanes):
         """`mov` of a register into its two halves."""
@@ -1019,7 +1025,7 @@ class Blocks:
         if space == "global":
             self.watch_global(op, number, lanes, place, inside, values, array)
         else:
-            place += (self.copies_at if space == "shared" else self.own_at)[index]
+            place += memory.apart * (self.block_of if space == "shared" else self.everyone)[index]
         if self.unset and space != "local" and op.act in ("store", "atomic"):
             for operand in op.of[1:]:
                 self.unset.use(number, lanes, self.unset.of(operand, lanes))

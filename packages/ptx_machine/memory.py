@@ -42,8 +42,8 @@ class Memory:
     A place counts bytes: from the beginning of a copy, or of the first copy.
 
     arrays   list of (name, address, bytes), by rising addresses
-    size     bytes of one copy
-    starts   [(address, place in a copy)] of each array, as arrays of no axes, which NumPy takes faster than numbers
+    size     bytes of one copy; `apart`, the same as an array of no axes, which NumPy takes faster than a number
+    starts   [(address, place in a copy)] of each array, likewise
     cells    {type: all copies as one array of that type}, `Views`
     nowhere  the place of a few bytes behind all copies, for accesses outside of every array
     """
@@ -53,6 +53,7 @@ class Memory:
         sizes = (-(-size // WIDEST) * WIDEST for size in self.bytes)
         self.first = np.array([*itertools.accumulate(sizes, initial=0)], np.int64)
         self.size = int(self.first[-1])
+        self.apart = np.array(self.size)
         self.starts = [
             *zip(map(np.array, np.array(self.addresses, np.uint64)), map(np.array, self.first), strict=False)
         ]

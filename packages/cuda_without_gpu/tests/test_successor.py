@@ -230,6 +230,31 @@ def test_code_in_cuda_cxx_is_linked_and_lines_are_known():
         kernel[1, 1](out, 1)
 
 
+def test_callbacks_for_what_a_driver_has_loaded_are_refused():
+    source = cuda.CUSource(CODE, setup_callback=print)
+    twice = cuda.declare_device("twice", "int32(int32)", link=source)
+
+    @cuda.jit
+    def kernel(out):
+        out[0] = twice(out[0])
+
+    with pytest.raises(KernelError, match=r"^a callback of a module"):
+        kernel[1, 1](np.ones(1, np.int32))
+
+
+def test_a_grid_is_synchronised():
+    @cuda.jit
+    def turn(x, out):
+        i = cuda.grid(1)
+        x[i] = i
+        cuda.cg.this_grid().sync()
+        out[i] = x[63 - i]
+
+    out = np.zeros(64)
+    turn[2, 32](np.zeros(64), out)
+    assert out.tolist() == list(range(63, -1, -1))
+
+
 def test_ltoir_is_linked():
     code, _ = nvrtc.compile(CODE, "twice.cu", (8, 0), ltoir=True)
     twice = cuda.declare_device("twice", "int32(int32)", link=cuda.LTOIR(code.code))
@@ -244,9 +269,9 @@ def test_ltoir_is_linked():
 
 
 def test_machine_code_is_refused():
-    given = [SimpleNamespace(code_type="cubin", code=b"")]
+    given = [SimpleNamespace(code_type="cubin", name="fast.cubin")]
     linker = SimpleNamespace(_materialize_pending_cu=lambda: None, _object_codes=given)
-    with pytest.raises(KernelError, match=r"^link: cubin is machine code of a GPU"):
+    with pytest.raises(KernelError, match=r"^link: fast\.cubin, machine code of a GPU"):
         successor.linked(linker)
 
 

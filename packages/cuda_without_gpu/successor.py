@@ -119,7 +119,7 @@ def linked(linker) -> SimpleNamespace:
         texts.append(linker.get_linked_ptx())
     *others, kernel = (text if isinstance(text, str) else text.decode() for text in texts)
     others = [LINE.sub("//", text) for text in others]  # which are of other files
-    return SimpleNamespace(code="\n".join([kernel, *others]).encode())
+    return SimpleNamespace(code="\n".join([*others, kernel]).encode())
 
 
 def registers(dispatcher, sig=None):
@@ -262,13 +262,9 @@ class Given(Arguments):
             flat += [array, array, 0, *array.shape, *(step // size for step in array.strides)]
         elif isinstance(value, (np.datetime64, np.timedelta64)):
             flat.append(value.view(np.int64))
-        elif isinstance(value, np.float16):
-            flat.append(value.view(np.uint16))
         elif isinstance(value, complex):
             flat.append(np.complex128(value))
         elif isinstance(value, int) and (owner := owner_at(value)) is not None:  # a pointer
             flat.append((owner, value - address(owner)))
-        elif isinstance(value, (int, float, np.number)):
-            flat.append(value)
         else:
-            raise TypeError(f"{value!r}: a kernel takes no argument of type {type(value).__name__}.")
+            flat.append(value)

@@ -58,7 +58,8 @@ TESTS = [(package, name, said) for package in ALONE for name, _, _, said in bloc
 def test_the_tests_of_a_readme_pass_or_fail_as_it_says(package, name, said, tmp_path):
     if name == "test_saxpy.py":
         pytest.importorskip("cuda.bindings.nvrtc", reason="NVRTC is not installed: python3 tools/install.py cuda13")
-    alone = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", name)
-    done = run(package, tmp_path, *alone)
+    alone = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist")
+    plug_in = ("-p", "cuda_without_gpu.pytest_plugin", "--cuda-without-gpu=raise") * (package == "cuda_without_gpu")
+    done = run(package, tmp_path, *alone, *plug_in, name)
     shown = re.sub(r"^E +(?:\w+\.)*", "", done.stdout, flags=re.MULTILINE)
     assert done.returncode == bool(said) and all(line.strip() in shown for line in said.splitlines()), done.stdout

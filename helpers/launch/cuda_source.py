@@ -13,12 +13,11 @@ from types import ModuleType
 
 import numpy as np
 
-from cuda_without_gpu.kept import keep_compiled
-
 from ..arguments import told
 from ..devices import compiling
 from ..errors import KernelError, in_our_words, quoted
 from ..language import ENGLISH, spelled
+from .kept_kernels import keep_compiled
 from .numba_internals import is_device_function, is_jitted, places_of, plain_function
 
 TEXT = "<kernel "  # the file names of kernels that came as text begin so

@@ -8,7 +8,7 @@ import traceback
 
 from . import enable
 from .errors import KernelError
-from .findings import FOUND, is_inside, summary
+from .findings import FOUND, summary, way_to_launch
 from .settings import WORDS
 
 
@@ -35,9 +35,8 @@ def main() -> int:
             sys.path[0] = os.path.dirname(os.path.abspath(program))
             runpy.run_path(program, run_name="__main__")
     except KernelError as error:
-        frames = traceback.extract_tb(error.__traceback__)
-        own = [frame for frame in frames if not (is_inside(frame.filename) or frame.filename.startswith("<frozen"))]
-        print("".join(traceback.format_list(own)), f"KernelError: {error}", sep="", file=sys.stderr)
+        frames = [one for one in traceback.extract_tb(way_to_launch(error)) if not one.filename.startswith("<frozen")]
+        print("".join(traceback.format_list(frames)), f"KernelError: {error}", sep="", file=sys.stderr)
         return 1
     finally:
         if FOUND:

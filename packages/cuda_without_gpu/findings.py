@@ -4,7 +4,7 @@ import os
 import sys
 import warnings
 from dataclasses import dataclass, field
-from types import FrameType
+from types import FrameType, TracebackType
 
 from .errors import KernelError, KernelWarning, OutOfTime
 from .settings import SETTINGS
@@ -57,9 +57,21 @@ def judge(kernel: str, findings: list[tuple[str, str, int]]) -> None:
 
 def is_inside(file: str) -> bool:
     """Whether a file is Numba's or this package's."""
-    names = (__package__, "numba", "numba.cuda", "numba_cuda_mlir")
+    names = "numba", "numba.cuda", "numba_cuda_mlir"
     known = (os.path.dirname(sys.modules[name].__file__) + os.sep for name in names if name in sys.modules)
-    return file.startswith(tuple(known))
+    return os.path.dirname(file) == os.path.dirname(__file__) or file.startswith(tuple(known))
+
+
+def way_to_launch(error: KernelError) -> TracebackType | None:
+    """The traceback of an error, without the frames of Numba and of this package."""
+    steps, kept, step = [], None, error.__traceback__
+    while step:
+        steps.append(step)
+        step = step.tb_next
+    for step in reversed(steps):
+        if not is_inside(step.tb_frame.f_code.co_filename):
+            kept = TracebackType(kept, step.tb_frame, step.tb_lasti, step.tb_lineno)
+    return kept
 
 
 def frame_of_launch() -> FrameType:

@@ -125,7 +125,7 @@ class Launch:
         """Raise what is wrong, or warn of it; `beside`: what to add where time was over."""
         outside = {one.source for one in findings if one.kind == "out of bounds"}
         told = {}
-        for one in sorted(findings, key=lambda one: one.kind == "index"):
+        for one in sorted(findings, key=lambda one: one.kind != "index"):
             if not (one.kind == "index" and one.source in outside):  # which says the same of that line
                 message = self.in_words(one) + (beside if one.kind == "out of time" else "")
                 told.setdefault((one.kind, one.source), (one.kind, message, one.source))
@@ -153,8 +153,10 @@ class Launch:
             start = time.thread_time()
             run = self.run(WATCHED_SECONDS - past.seconds)
             past.seconds += time.thread_time() - start
-            if {one.kind for one in run.findings} != {"out of time"}:
+            found = [one for one in run.findings if one.kind != "out of time"]
+            if found == list(run.findings):
                 return self.take(run)
+            self.judge(found)
             past.seconds = WATCHED_SECONDS
         try:
             native = native_for_launch(self.kernel, self.block, self.shared, self.grid, self.given.flat)
@@ -195,11 +197,12 @@ def refuse_both(captured, given):
             )
 
 
-def refuse_another_type(kind, given, which: int) -> None:
+def refuse_another_type(kind, given, array, which: int) -> None:
     """Raise TypeError for an array that a signature does not fit. A kernel with one signature is launched unasked."""
     whole_numbers = all(hasattr(dtype, "bitwidth") and hasattr(dtype, "signed") for dtype in (kind.dtype, given.dtype))
     same = kind.dtype == given.dtype or (whole_numbers and kind.dtype.bitwidth == given.dtype.bitwidth)
-    if given.ndim and not (same and kind.ndim == given.ndim and kind.layout in ("A", given.layout)):
+    fits = kind.layout == "A" or array.flags[f"{kind.layout}_CONTIGUOUS"]
+    if given.ndim and not (same and kind.ndim == given.ndim and fits):
         raise TypeError(f"argument {which} is {given}; the kernel's signature says {kind}.")
 
 
@@ -264,8 +267,7 @@ class Arguments:
         add, flat = self.add, self.flat
         if isinstance(kind, types.Array):
             array, its_kind = self.on_device(value)
-            if array.size:
-                refuse_another_type(kind, its_kind, self.which)
+            refuse_another_type(kind, its_kind, array, self.which)
             self.arrays.append((self.which, len(flat) + 4))
             # Two pointers of its own, size, item size, data, sizes, strides.
             flat += [0, 0, array.size, array.itemsize, array, *array.shape, *array.strides]

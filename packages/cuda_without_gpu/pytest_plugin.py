@@ -4,7 +4,7 @@ import pytest
 
 from . import enable
 from .errors import KernelError
-from .findings import FOUND, is_inside
+from .findings import FOUND, way_to_launch
 from .settings import WORDS
 
 PROPERTY = "cuda finding"  # of a test's report, since it comes back from the processes of pytest-xdist
@@ -28,21 +28,16 @@ def pytest_load_initial_conftests(early_config):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
-    """Note in a test's report what its launches do wrong."""
+    """Note in a test's report what its launches do wrong, and show the way to a launch, not that through Numba."""
     before = {key: found.launches for key, found in FOUND.items()}
     try:
         return (yield)
+    except KernelError as error:
+        raise error.with_traceback(way_to_launch(error)) from None
     finally:
         for key, found in FOUND.items():
             if found.launches > before.get(key, 0):
                 item.user_properties.append((PROPERTY, f"{found.kernel}\n  {found.message}"))
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_makereport(item, call):
-    """Show of a wrong kernel the way to its launch, and not that through Numba and this package."""
-    if call.excinfo and isinstance(call.excinfo.value, KernelError):
-        call.excinfo.traceback = call.excinfo.traceback.filter(lambda entry: not is_inside(str(entry.path)))
 
 
 def pytest_terminal_summary(terminalreporter):

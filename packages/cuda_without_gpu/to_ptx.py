@@ -5,6 +5,7 @@ import inspect
 import os
 import re
 import sys
+import weakref
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 
@@ -57,7 +58,9 @@ def without_numbas_lines(text: str) -> str:
     """LLVM's text of a function; one of Numba's own has no lines, so that it gets that of its call, where it is put."""
     place = re.search(r'!DIFile\(directory: "([^"]*)"', text)
     own = tuple(os.path.dirname(sys.modules[one].__file__) for one in ("numba", "numba.cuda"))
-    return re.sub(r",? !dbg !\d+", "", text) if place and place[1].startswith(own) else text
+    if not (place and place[1].startswith(own)):
+        return text
+    return re.sub(r",? !dbg !\d+|^ *call void @\"?llvm\.dbg\..*\n", "", text, flags=re.MULTILINE)
 
 
 def text_of(kernel, level: int = WATCHED, unset: Iterable[str] = (), each: bool = False, axes: bool = False) -> str:
@@ -67,13 +70,19 @@ def text_of(kernel, level: int = WATCHED, unset: Iterable[str] = (), each: bool 
     `each`: whether to make every load and store of a floating-point number in an array, in the source's order, one that
     is asked for twice included. `axes`: whether the PTX machine is asked about each index whether its axis has it.
     """
-    refuse_linked(kernel)
-    refuse_large_arrays(kernel._codelibrary.llvm_strs)
-    major, minor = device.CAPABILITY
-    texts = [with_unset(text, frozenset(unset)) for text in kernel._codelibrary.llvm_strs]
-    texts = list(map(volatile, texts)) if each else texts
-    texts = with_captured(texts, captured_arrays(kernel))
-    return by_llvm.compiled(whole(texts, axes), level, f"sm_{major}{minor}")
+    captured = captured_arrays(kernel)  # whose names may change
+    made, asked = MADE.setdefault(kernel, {}), (level, frozenset(unset), each, axes, *captured)
+    if asked not in made:
+        refuse_linked(kernel)
+        refuse_large_arrays(kernel._codelibrary.llvm_strs)
+        major, minor = device.CAPABILITY
+        texts = [with_unset(text, frozenset(unset)) for text in kernel._codelibrary.llvm_strs]
+        texts = list(map(volatile, texts)) if each else texts
+        made[asked] = by_llvm.compiled(whole(with_captured(texts, captured), axes), level, f"sm_{major}{minor}")
+    return made[asked]
+
+
+MADE: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # {kernel: {what is asked of `text_of`: PTX}}
 
 
 # In LLVM's text: an array of a kernel's, its memory by a letter, how many elements, and their type.

@@ -25,6 +25,16 @@ IN_MEMORY = TYPES | {"b8": np.dtype(np.uint8), "u8": np.dtype(np.uint8), "s8": n
 del IN_MEMORY["pred"]
 
 
+def same(a):
+    """What `mov` does."""
+    return a
+
+
+def bits_of(kind):
+    """Bits of a type, such as 32 for "f32"."""
+    return 1 if kind == "pred" else 8 * IN_MEMORY[kind].itemsize
+
+
 # --------------------------------------------------------------------------------------- whole numbers
 
 
@@ -228,6 +238,8 @@ def greatest(a, b):
 
 def chosen(result, a, b, sign):
     """The same, with the sign of zeros, and the one pattern of bits for what is no number."""
+    if np.count_nonzero(result) == np.size(result) == np.count_nonzero(result == result):
+        return result
     bits = f"u{result.dtype.itemsize}"
     both = sign(*(np.ascontiguousarray(value).view(bits) for value in (a, b))).view(result.dtype)
     result = np.where((a == b) & (result == 0), both.reshape(np.shape(a == b)), result)

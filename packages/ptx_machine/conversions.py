@@ -96,8 +96,8 @@ def to_tf32(a, way, words):
 
 
 def from_whole(a, kind, way):
-    """Whole numbers as float64: exactly, or of 64 bits rounded so that rounding them once more is right."""
-    if a.dtype.itemsize < 8:
+    """Whole numbers as float64: exactly, to the nearest, or so that rounding them once more is right."""
+    if a.dtype.itemsize < 8 or (kind, way) == ("f64", "rn"):
         return a.astype(np.float64)
     low = (a & a.dtype.type(0xFFFFFFFF)).astype(np.float64)
     near, rest = two_sum((a >> a.dtype.type(32)).astype(np.float64) * 2.0**32, low)

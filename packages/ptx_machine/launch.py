@@ -187,7 +187,7 @@ class Launch:
     """One launch: its arguments in memory, and all that is counted and found while its blocks run.
 
     memory      the global one: constants of the text and arrays that may not be written first, then, from byte
-                `writable` on, arrays that may be, and variables of the text
+                `writable` (as an array, `first_written`) on, arrays that may be, and variables of the text
     parameters  a list of arrays of bytes
     slots       numbers of a block's threads, with room for whole warps
     history     of each access, barrier and fence until now, the number of its instruction; `now`, the last one's place
@@ -234,7 +234,8 @@ class Launch:
         self.notes, self.order = Notes(cells, self.slots, near=False), Order(self.slots)
         self.stored = np.zeros(cells.size, np.int32)
         self.traced, self.printed = [], []
-        self.executed, self.by_warps = ([0] * len(program.operations) for _ in range(2))
+        # by how much each instruction is executed more often than the one before: by threads, and by warps
+        self.executed, self.by_warps = ([0] * (len(program.operations) + 1) for _ in range(2))
         self.asked = defaultdict(lambda: np.zeros(7, np.int64))  # what `Requests` counts, by instruction and memory
         self.found, self.counted, self.counted_bytes = {}, {}, 0
 
@@ -264,6 +265,7 @@ class Launch:
         self.memory = Memory(constant + given + variables)
         inputs = sum(not writable for _, _, writable, _ in placed)
         self.writable = int(self.memory.first[len(constant) + inputs])
+        self.first_written = np.array(self.writable)
         for array, start in zip(self.arrays, self.memory.first, strict=False):
             self.memory.cells["u8"][start : start + array.nbytes] = array.reshape(-1).view(np.uint8)
 
@@ -299,6 +301,9 @@ class Launch:
         self.until, waiting, state = None, [], ""
         with np.errstate(all="ignore"):
             for start in range(0, blocks.size, at_once):
+                if start and self.over(0):
+                    state = "over"
+                    break
                 some, self.spent = Blocks(self, blocks[start : start + at_once]), 0
                 waiting, state = self.go_on([*waiting, some], last=False)
                 if state == "over":
@@ -427,7 +432,8 @@ class Launch:
     def result(self):
         """What was counted and found, as `Run`."""
         operations, executed, by_line = self.program.operations, dict.fromkeys(KINDS, 0), defaultdict(int)
-        for op, threads, warps in zip(operations, self.executed, self.by_warps, strict=True):
+        counts = map(itertools.accumulate, (self.executed, self.by_warps))
+        for op, threads, warps in zip(operations, *counts, strict=False):
             executed[op.kind] += int(threads)
             by_line[op.instruction.line] += int(warps)
         requests, findings = [], []

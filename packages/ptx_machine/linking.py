@@ -334,19 +334,18 @@ class Linking:
     def mathematics(self, whole, call, caller, name, given, given_back):
         """Append a function of NVIDIA's library that the text only declares."""
         takes, gives, _ = mathematics()[name]
-        own = []
-        for object_, kind in zip((*given, *given_back), (*takes, *gives), strict=False):
-            register = f"{object_}.0"
-            whole.registers.setdefault(register, f"b{kind[1:]}")
-            own.append(register)
-        taken, back = own[: len(given)], own[len(given) :]
-        results, stores = list(back), []
-        for number, kind in enumerate(gives[len(back) :]):  # the others are stored where a pointer says
+        stored = takes.count("p64")  # the last ones of what it gives, where a pointer says
+        back = gives[: len(gives) - stored] or ("p64",)  # of one that gives nothing back, Numba says that it does
+        for object_, kind in zip((*given, *given_back), (*takes, *back), strict=False):
+            whole.registers.setdefault(f"{object_}.0", f"b{kind[1:]}")
+        taken = [f"{object_}.0" for object_ in given]
+        results, stores = [f"{object_}.0" for object_ in given_back[: len(gives) - stored]], []
+        for number, kind in enumerate(gives[len(gives) - stored :]):
             self.calls += 1
             register = f"%result@{self.calls}"
             whole.registers[register] = f"b{kind[1:]}"
             results.append(register)
-            pointer = taken[len(takes) - (len(gives) - len(back)) + number]
+            pointer = taken[len(takes) - stored + number]
             stores.append(replace(call, name=("st", f"b{kind[1:]}"), operands=(f"[{pointer}]", register)))
         values = [register for register, kind in zip(taken, takes, strict=True) if kind != "p64"]
         whole.code.append(replace(call, name=("call", "mathematics", name), operands=(*results, *values)))

@@ -13,6 +13,7 @@ of it: `warps`; how a kernel gets its arguments: `launch`; what comes out: `resu
 """
 
 import functools
+import itertools
 import operator
 from dataclasses import replace
 
@@ -30,14 +31,6 @@ from .warp_groups import GROUP, held_by_threads, matrix, pieces, product, regist
 from .warps import WARP
 from .warpwide import matrices
 
-DIRECTLY = {  # functions that can put their result in its place themselves
-    operator.add: np.add,
-    operator.sub: np.subtract,
-    operator.mul: np.multiply,
-    operator.and_: np.bitwise_and,
-    operator.or_: np.bitwise_or,
-    operator.xor: np.bitwise_xor,
-}
 BARRIERS = 16  # of a block
 EVERYONE = 0xFFFFFFFF  # the mask of all of a warp
 TIMES = 4  # that lanes come back, until what they held is looked at no more
@@ -59,7 +52,7 @@ class Blocks:
                how many threads that waits for, 0 for all; `arrived`, {barrier: clocks of threads that do not wait}
     own        (units,) bool: what of its local memory each thread has set; `unset`, the `Unset` where one uses others
     aside      {instruction: lanes} that go round where nothing changes; `sure` whether nothing can change by itself
-    slots      (lanes,) int64: a number for each thread, with room for whole warps in each block
+    slots      (lanes,) int64: a number for each thread, with room for whole warps in each block; `warp_of`, its warp's
     alive      (warps,) uint32: a bit for each thread that has not left; `staying`, how many those are
     groups     (lanes,) int64: how many groups of copies each thread has closed
     copies     those on their way: tuples (lanes, groups, place, bytes, stamps), each array with one row a copy
@@ -77,6 +70,7 @@ class Blocks:
         everyone = np.arange(self.lanes)
         self.block_of, thread = everyone // threads, everyone % threads
         self.slots, self.warps = self.block_of * launch.slots + thread, blocks.size * launch.slots // WARP
+        self.warp_of = self.slots // WARP
         self.threads = blocks[self.block_of] * launch.slots + thread
         self.passed = np.zeros(self.lanes, np.int64)
         self.rounds = np.zeros(self.lanes, np.int32)
@@ -90,9 +84,11 @@ class Blocks:
             self.registers["u32"][launch.program.places[name][1]] = value["xyz".index(axis)] if axis else value
         shared, local = Memory(launch.program.shared, blocks.size), Memory(launch.program.local, self.lanes)
         self.memories = {"global": launch.memory, "shared": shared, "local": local}
+        self.copies_at, self.own_at = self.block_of * shared.size, everyone * local.size
         self.notes = Notes(shared.cells[f"u{8 * launch.program.unit}"], launch.slots, near=True)
         self.unset, self.own = None, np.zeros(local.nowhere // launch.program.local_unit + WARP, bool)
-        self.steps, self.counted, self.touched = [None] * len(self.operations), (None, 0), None
+        self.steps, self.ends = [None] * len(self.operations), launch.program.ends
+        self.counted, self.touched = (None, 0), None
         if launch.program.named:
             self.barrier, self.expected = np.zeros((2, self.lanes), np.int64)
             self.arrived = {}
@@ -141,15 +137,15 @@ class Blocks:
                 if number in self.ready:
                     lanes = self.merged(lanes, self.ready.pop(number))
                 lanes = (self.steps[number] or self.bound(number))(lanes)
-                number += 1
+                number = self.ends[number]
             launch.spent += number - began
             launch.work += (number - began) * (1 + many / BESIDE)
 
     def bound(self, number):
-        """The function of lanes that does an instruction; it is made once."""
+        """The function of lanes that does an instruction, and others up to `ends`; it is made once."""
         op = self.operations[number]
         if op.act == "compute" and op.guard is None:
-            step = self.bound_arithmetic(op, number)
+            step = self.bound_arithmetic(number, self.ends[number])
         elif op.act == "branch":
             step = self.bound_branch(op, number)
         else:
@@ -172,24 +168,24 @@ class Blocks:
         """An instruction gives lanes what nobody has set."""
         if not self.unset:
             self.unset, self.steps = Unset(self), [None] * len(self.operations)
+            self.ends = range(1, len(self.operations) + 1)
         self.unset.bring(number, operands, lanes, text)
 
-    def bound_arithmetic(self, op, number):
-        """The same for arithmetic without a guard."""
-        taken = [self.registers[one[0]][one[1]] if isinstance(one, tuple) else one for one in op.of]
-        (kind, row), everyone, tally = op.to[0], self.lanes, self.tally
-        result, function, direct = self.registers[kind][row], op.function, DIRECTLY.get(op.function)
-        if direct and {getattr(one, "dtype", None) for one in taken} != {result.dtype}:
-            direct = None
+    def bound_arithmetic(self, number, end):
+        """The same for arithmetic without a guard, all of it up to `end`."""
+        line, registers, tally, everyone = self.launch.program.line(number, end), self.registers, self.tally, self.lanes
+        at_once = for_some = None
 
         def step(lanes):
-            tally(number, lanes)
-            if lanes.size < everyone:
-                result[lanes] = function(*[one[lanes] if one.ndim else one for one in taken])
-            elif direct:
-                direct(*taken, out=result)
+            nonlocal at_once, for_some
+            tally(number, lanes, end)
+            if lanes.size == everyone:
+                at_once = at_once or line.for_all(registers)
+                for do in at_once:
+                    do()
             else:
-                result[:] = function(*taken)
+                for_some = for_some or line.for_some(registers)
+                for_some(lanes)
             return lanes
 
         return step
@@ -204,12 +200,13 @@ class Blocks:
             self.tally(number, lanes)
             if holds is not None:
                 taken = holds if lanes.size == everyone else holds[lanes]
+                taken = ~taken if negated else taken
                 many = np.count_nonzero(taken)
-                if many == (lanes.size if negated else 0):
+                if not many:
                     return lanes
-                if many != (0 if negated else lanes.size):
-                    self.arrive(self.ready, target, lanes[taken != negated])
-                    self.arrive(self.ready, number + 1, lanes[taken == negated])
+                if many != lanes.size:
+                    self.arrive(self.ready, target, lanes[taken])
+                    self.arrive(self.ready, number + 1, lanes[~taken])
                     return None
             self.arrive(self.ready, target, lanes)
             return None
@@ -293,16 +290,22 @@ class Blocks:
         self.tally(number, doing)
         return doing
 
-    def tally(self, number, lanes):
-        """Count an instruction, for these lanes and for their warps."""
+    def tally(self, number, lanes, end=None):
+        """Count an instruction, or all up to `end`, for these lanes and for their warps."""
         many, warps = lanes.size, self.warps
         if many < self.lanes:
             if lanes is not self.counted[0]:
-                warps = 1 + np.count_nonzero(np.diff(self.slots[lanes] // WARP)) if many else 0
+                warps = int(self.warp_of[lanes[-1]] - self.warp_of[lanes[0]]) + 1 if many else 0
+                if warps > 2:  # perhaps not all between
+                    of = self.warp_of[lanes]
+                    warps = 1 + np.count_nonzero(of[1:] != of[:-1])
                 self.counted = lanes, warps
             warps = self.counted[1]
-        self.launch.executed[number] += many
-        self.launch.by_warps[number] += warps
+        launch, end = self.launch, end or number + 1
+        launch.executed[number] += many
+        launch.executed[end] -= many
+        launch.by_warps[number] += warps
+        launch.by_warps[end] -= warps
 
     # ---------------------------------------------------------------- control
 
@@ -566,7 +569,7 @@ class Blocks:
     def clock(self, op, number, lanes):
         """`%clock` and its like: how many instructions all warps have executed so far."""
         doing = self.doing(op, number, lanes)
-        self.write(op.to[0], self.index(doing), sum(self.launch.by_warps) >> op.target)
+        self.write(op.to[0], self.index(doing), sum(itertools.accumulate(self.launch.by_warps)) >> op.target)
         return lanes
 
     # ---------------------------------------------------------------- warps
@@ -948,10 +951,10 @@ class Blocks:
     def load_once(self, op, number, doing):
         """The same, in one memory."""
         cells, place = self.reach(op, number, doing)
-        values, index = cells[place], self.index(doing)
+        index = self.index(doing)
         self.polled |= op.order != "weak"
         for part, to in enumerate(op.to):
-            self.write(to, index, values[:, part])
+            self.write(to, index, cells[place[:, part]])
 
     def store(self, op, number, lanes):
         """`st`, of one element or several."""
@@ -963,7 +966,8 @@ class Blocks:
     def store_once(self, op, number, doing):
         """The same, in one memory."""
         index = self.index(doing)
-        values = np.stack([self.full(operand, doing, index) for operand in op.of[1:]], axis=1)
+        given = [self.full(operand, doing, index) for operand in op.of[1:]]
+        values = np.stack(given, axis=1) if given[1:] else given[0][:, None]
         values = values.astype(IN_MEMORY[op.type], copy=False)
         cells, place = self.reach(op, number, doing, values)
         cells[place] = values
@@ -1002,23 +1006,24 @@ class Blocks:
     def locate(self, op, number, lanes, values=None):
         """Check, count and watch an access: (memory, place, inside) as `Memory.find`; one outside is led to nowhere."""
         index = self.index(lanes)
-        address = self.full(op.of[0], lanes, index).astype(np.uint64)
-        address += np.uint64(op.offset % (1 << 64))
+        address = self.full(op.of[0], lanes, index).astype(np.uint64, copy=False) + op.further
         space = op.space
         if space == "any":
             names, which = self.spaces_of(address[:1])
             space = names[which[0]]
         memory = self.memories[space]
-        place, inside = memory.find(address, op.width)
+        (place, array), inside = memory.in_one(address, op.width), None
+        if array is None:
+            place, inside = memory.find(address, op.width)
         self.check(op, number, lanes, space, address, inside)
         if space != "local" and self.launch.asks:
             self.launch.count(op, number, space, address, self.slots[index], self.warps)
         if self.launch.room and op.act != "meet":
             self.launch.trace_access(self, op, lanes, space, place if inside is None else np.where(inside, place, -1))
         if space == "global":
-            self.watch_global(op, number, lanes, place, inside, values)
+            self.watch_global(op, number, lanes, place, inside, values, array)
         else:
-            place += memory.size * (self.block_of if space == "shared" else self.everyone)[index]
+            place += (self.copies_at if space == "shared" else self.own_at)[index]
         if self.unset and space != "local" and op.act in ("store", "atomic"):
             for operand in op.of[1:]:
                 self.unset.use(number, lanes, self.unset.of(operand, lanes))
@@ -1064,11 +1069,10 @@ class Blocks:
             who = self.threads[lanes[away]], self.rounds[lanes[away]]
             accesses = (self.access(op, *who, space, array, offsets[away]),)
             self.launch.find("out of bounds", number, text, np.count_nonzero(~inside), accesses=accesses)
-        multiple = op.width & -op.width  # a copy may read any number of bytes
-        crooked = address & np.uint64(multiple - 1)
+        crooked = address & op.within_multiple
         if np.count_nonzero(crooked):
             text = "thread {thread} of block {block} moves {bytes} bytes at no multiple of {multiple}"
-            named = self.place_of(lanes[np.argmax(crooked > 0)]) | {"bytes": op.width, "multiple": multiple}
+            named = self.place_of(lanes[np.argmax(crooked > 0)]) | {"bytes": op.width, "multiple": op.width & -op.width}
             self.launch.find("misaligned", number, text, np.count_nonzero(crooked), values=named)
 
     def access(self, op, threads, rounds, space, array, offsets):
@@ -1109,26 +1113,25 @@ class Blocks:
         kind = STRONG if op.act == "atomic" else {"weak": WEAK, "volatile": VOLATILE}.get(op.order, STRONG)
         if kind == STRONG and op.scope == "cta":
             kind = IN_BLOCK
+        if self.warps_know is None and not self.launch.program.orders:
+            ordered = None
+        else:
+            ordered = functools.partial(self.ordered, rows, kind != WEAK and op.act == "load")
+        return Touching(threads | now << TIME, bounds, kind, ordered, lambda before: np.isin(before & THREAD, threads))
 
-        def ordered(before, which):
-            lanes, times = rows[which], before >> TIME
-            first = before & THREAD
-            result = np.zeros(before.size, bool)
-            if self.warps_know is not None:
-                result |= self.know_by_warp(before, lanes)
-            if self.launch.order.knowing():
-                for lane in np.unique(lanes[~result]).tolist():
-                    some = np.flatnonzero(lanes == lane)
-                    result[some] |= self.launch.order.covers(
-                        int(self.threads[lane]), first[some], times[some], kind != WEAK and op.act == "load"
-                    )
-            return result
-
-        def among(before):
-            return np.isin(before & THREAD, self.threads[lanes])
-
-        by_barriers = self.warps_know is None and not self.launch.program.orders
-        return Touching(threads | now << TIME, bounds, kind, None if by_barriers else ordered, among)
+    def ordered(self, rows, strong, before, which):
+        """Where those of `rows` that are asked for know of earlier accesses; `strong`: by a strong load."""
+        lanes, times = rows[which], before >> TIME
+        first = before & THREAD
+        result = np.zeros(before.size, bool)
+        if self.warps_know is not None:
+            result |= self.know_by_warp(before, lanes)
+        if self.launch.order.knowing():
+            for lane in np.unique(lanes[~result]).tolist():
+                some = np.flatnonzero(lanes == lane)
+                thread = int(self.threads[lane])
+                result[some] |= self.launch.order.covers(thread, first[some], times[some], strong)
+        return result
 
     def know_by_warp(self, before, lanes):
         """Where lanes know of earlier accesses by a barrier of their warp; bool."""
@@ -1207,25 +1210,28 @@ class Blocks:
         earlier = self.access(self.operations[other], [thread], [-1], space, array, [offset])
         self.launch.find("race", number, text, many, other, accesses=(later, earlier), several=several)
 
-    def watch_global(self, op, number, lanes, place, inside, values):
-        """Note who touches what of the arrays that may be written, and that nobody stores to the others."""
+    def watch_global(self, op, number, lanes, place, inside, values, array):
+        """Note who touches what of the arrays that may be written, and that nobody stores to the others.
+
+        array  the number of the one that all touch; None for several, or none
+        """
         launch, act = self.launch, op.act
-        if act == "load" and inside is None and place.max() < launch.writable:
-            return
-        keep = (place >= launch.writable) & (True if inside is None else inside)
-        if act != "load":
-            into = ~keep if inside is None else ~keep & inside
-            if into.any():
-                first = np.argmax(into)
-                text = "thread {thread} of block {block} stores to {array}"
-                named = self.place_of(lanes[first]) | {"array": launch.spell(place[first], array_only=True)}
-                launch.find("writes to an input", number, text, np.count_nonzero(into), values=named)
-        if not keep.all():
+        if array is None or launch.memory.first[array] < launch.writable:
+            if act == "load" and array is not None:
+                return
+            keep = (place >= launch.writable) & (True if inside is None else inside)
+            if act != "load":
+                into = ~keep if inside is None else ~keep & inside
+                if into.any():
+                    first = np.argmax(into)
+                    text = "thread {thread} of block {block} stores to {array}"
+                    named = self.place_of(lanes[first]) | {"array": launch.spell(place[first], array_only=True)}
+                    launch.find("writes to an input", number, text, np.count_nonzero(into), values=named)
             place, lanes = place[keep], lanes[keep]
             values = None if values is None else values[keep]
         if not lanes.size:
             return
-        units = in_units(place - launch.writable, launch.program.unit, op.width)
+        units = in_units(place - launch.first_written, launch.program.unit, op.width)
         race, by, _ = self.note(launch.notes, op, number, lanes, units, values)
         if act == "store":
             np.add.at(launch.stored, units.ravel(), 1)
@@ -1281,9 +1287,12 @@ def spelled(number, sides):
     return f"({', '.join(map(str, along(number, sides)[: 3 if sides[2] > 1 else 2]))})"
 
 
+SHIFTS = {1 << bits: np.array(bits) for bits in range(5)}
+
+
 def in_units(place, size, width):
     """The units of `size` bytes that accesses of `width` bytes at these places touch: (n, units), counted from 0."""
-    first = (place // size)[:, None]
+    first = (place >> SHIFTS[size] if size in SHIFTS else place // size)[:, None]
     return first + np.arange(width // size) if width > size else first
 
 

@@ -51,17 +51,18 @@ class Memory:
         sizes = (-(-size // WIDEST) * WIDEST for size in self.bytes)
         self.first = np.array([*itertools.accumulate(sizes, initial=0)], np.int64)
         self.size = int(self.first[-1])
+        self.starts = [
+            (np.array(address, np.uint64), np.array(first)) for address, first in zip(self.addresses, self.first)
+        ]
         self.nowhere = self.size * copies
         words = np.full((self.nowhere + WIDEST) // 4, NO_NUMBER, np.uint32)
         self.cells = Views(lambda kind: words.view(IN_MEMORY[kind]))
 
     def find(self, address, width):
         """(place, inside): where accesses begin in a copy, 0 outside, and which lie in one array, None if all do."""
-        number = bisect.bisect_right(self.addresses, int(address[0])) - 1  # threads mostly touch the same array
-        if number >= 0 and self.bytes[number] >= width:
-            offset = address - np.uint64(self.addresses[number])
-            if offset.max() <= self.bytes[number] - width:
-                return offset.view(np.int64) + self.first[number], None
+        place, number = self.in_one(address, width)
+        if number is not None:
+            return place, None
         if not self.names:
             return np.zeros(address.size, np.int64), np.zeros(address.size, bool)
         addresses, sizes = np.array(self.addresses, np.uint64), np.array(self.bytes, np.uint64)
@@ -69,6 +70,16 @@ class Memory:
         offset, size = address - addresses[number], sizes[number]  # huge for an address below the first
         inside = (offset < size) & (offset + np.uint64(width) <= size)
         return np.where(inside, offset.view(np.int64) + self.first[number], 0), None if inside.all() else inside
+
+    def in_one(self, address, width):
+        """(place, number) of accesses that all lie in one array, as mostly; (None, None) of others."""
+        number = bisect.bisect_right(self.addresses, int(address[0])) - 1
+        if number >= 0 and self.bytes[number] >= width:
+            base, first = self.starts[number]
+            offset = address - base
+            if offset[offset.argmax()] <= self.bytes[number] - width:
+                return offset.view(np.int64) + first, number
+        return None, None
 
     def lead_nowhere(self, place, inside):
         """Let the accesses outside of every array touch bytes that nobody else uses, and that hold no number."""
@@ -96,8 +107,8 @@ class Notes:
 
     Of several readers that nothing orders, one stamp is left: a flag that orders the last of them orders all.
 
-    Who reads matters only to those who store there before the next barrier. So what only barriers order, loads of words
-    that threads of one block touch, is put off until somebody stores to one of these words: mostly for ever.
+    Who reads matters only to those who store there later. So where only barriers order accesses, loads are put off
+    until somebody stores to one of these words: mostly for ever.
 
     cells    the words' values, unsigned
     slots    numbers of a block's threads
@@ -114,6 +125,8 @@ class Notes:
 
     def unordered(self, before, by):
         """Where nothing orders an earlier access before this one by another thread; bool. `by`: `Touching`."""
+        if not (self.near or np.count_nonzero(before)):
+            return np.zeros(before.size, bool)
         open_ = before >= by.bounds if self.near else before != 0
         if not np.count_nonzero(open_):
             return open_
@@ -175,8 +188,8 @@ class Notes:
                 held[words[missing]] = self.both(now[missing], stamps[missing])
 
     def read(self, words, by):
-        """Note loads. Returns (race, last, unwritten): where they race, with which stamps, and where nobody wrote."""
-        if by.ordered or not self.near:
+        """Note loads. Returns (race, last, unwritten): where they race, with which stamps, where nobody wrote, or None."""
+        if by.ordered:
             self.note_load(words, by)
         else:
             self.put_off.append((words, by))
@@ -188,7 +201,7 @@ class Notes:
         race = self.unordered(last, by)
         if np.count_nonzero(race):
             race &= ~self.strong(last, by) | (last >= ON_ITS_WAY)
-        return race, last, last == 0
+        return race, last, None if np.count_nonzero(last) == last.size else last == 0
 
     def note_loads(self):
         """Note the loads that were put off."""
@@ -210,7 +223,7 @@ class Notes:
 
     def write(self, words, by, values=None, copied=False, changes=False):
         """Note stores, copies on their way, or atomics; returns where they race, bool, and with which stamps."""
-        if self.awaiting[words].any():
+        if self.put_off and np.count_nonzero(self.awaiting[words]):
             self.note_loads()
         last, readers = self.writers[words], self.readers[words]
         race = self.unordered(last, by)

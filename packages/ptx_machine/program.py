@@ -12,13 +12,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .arithmetic import IN_MEMORY, TYPES, carrying, operation, unknown
+from .arithmetic import IN_MEMORY, TYPES, bits_of, carrying, operation, same, unknown
 from .formats import SMALL
 from .linking import bytes_of, read_ptx
 from .mathematics import mathematics
 from .mbarrier import CHANGES, COUNT, over, parity_over
 from .memory import WIDEST
 from .reader import Instruction, PTXError, int_of, literal
+from .straight import StraightLine
 from .warp_groups import DEPTH, WITHIN
 from .warpwide import (
     REDUCTIONS,
@@ -145,6 +146,15 @@ class Operation:
     scope: str = ""
     barrier: tuple = ()
 
+    def __post_init__(self):
+        """`offset`, and the bits of an address that are 0 where it is a multiple of the width, as arrays of no axes.
+
+        NumPy takes those faster than numbers.
+        """
+        multiple = max(1, self.width & -self.width)  # a copy may read any number of bytes
+        self.further = np.array(self.offset % (1 << 64), np.uint64)
+        self.within_multiple = np.array(multiple - 1, np.uint64)
+
 
 class Decoded:
     """A program as `Operation`s, and where its registers and arrays lie.
@@ -154,6 +164,8 @@ class Decoded:
     symbols  {shared or local array: address}
     named    whether it has other barriers than a block's first, of all its threads
     orders   whether it has those, a fence, an acquire or a release
+    ends     of each instruction: the next one, or, of arithmetic, the one behind the straight line that it begins
+    within   {(bits, row)} of registers that only one straight line touches, and sets first
     local_unit  bytes of the smallest element of a thread's own memory that it moves, 4 at most
     unit     bytes of the smallest element that it moves, 4 at most: who touched what is noted for each so many
     """
@@ -190,6 +202,35 @@ class Decoded:
         )
         self.unit = min([4, *watched])
         self.local_unit = min([4, *(op.size for op in self.operations if op.width and op.space in ("local", "any"))])
+        self.find_straight_lines()
+
+    def find_straight_lines(self):
+        """Set `ends` and `within`."""
+        entered, many = {*self.program.labels.values()}, len(self.operations)
+        entered |= {op.target for op in self.operations if op.act == "push"}
+        arithmetic = [op.act == "compute" and op.guard is None for op in self.operations] + [False]
+        self.ends = [*range(1, many + 1)]
+        for number in range(many - 2, -1, -1):
+            if arithmetic[number] and arithmetic[number + 1] and number + 1 not in entered:
+                self.ends[number] = self.ends[number + 1]
+        only = {}  # {register: where the one line ends that touches it, and sets it first; 0 for none}
+        for op, end, alone in zip(self.operations, self.ends, arithmetic, strict=False):
+            for kind, row in registers_in((op.of, op.mask, op.barrier, getattr(op.function, "of", ()))):
+                if not alone or only.get((bits_of(kind), row)) != end:
+                    only[bits_of(kind), row] = 0
+            for kind, row in op.to:
+                if not alone or only.setdefault((bits_of(kind), row), end) != end:
+                    only[bits_of(kind), row] = 0
+            if op.guard is not None:
+                only[1, op.guard] = 0
+        self.within, self.lines = {register for register, end in only.items() if end}, {}
+
+    def line(self, number, end):
+        """The `StraightLine` of arithmetic from an instruction up to another."""
+        if (number, end) not in self.lines:
+            within = self.within if end == self.ends[number] else ()
+            self.lines[number, end] = StraightLine(self.operations[number:end], within)
+        return self.lines[number, end]
 
     def excuse_guesses(self):
         """Let a load of what a compare-and-swap swaps be strong, as in CUDA's atomics: a wrong guess loses nothing."""
@@ -371,7 +412,7 @@ class Decoded:
         if name[0] == "getctarank":
             return self.compute(instruction, "other", lambda a: np.uint32(0), texts, "u32", (f"u{name[-1][1:]}",))
         if name[0] in ("mov", "cvta"):
-            return self.compute(instruction, "other", lambda a: a, texts, kind, (kind,))
+            return self.compute(instruction, "other", same, texts, kind, (kind,))
         function, of, to = operation(instruction)
         if name[0] == "cvt":
             function, of, to = self.widened(function, of, to, texts)
@@ -419,6 +460,8 @@ class Decoded:
         if what == "mathematics":
             takes, gives, function = mathematics()[texts[0] if len(instruction.name) < 3 else instruction.name[2]]
             of = [kind for kind in takes if kind != "p64"]
+            if len(gives) == 1:
+                return self.compute(instruction, "other float", lambda *values: function(*values)[0], texts, *gives, of)
             to, of = self.operands(texts[: len(gives)], gives), self.operands(texts[len(gives) :], of)
             return Operation(instruction, "compute_both", "other float", function, to, of)
         if what == "vprintf":
@@ -735,9 +778,13 @@ def ordered(name):
     )
 
 
-def bits_of(kind):
-    """Bits of a type, such as 32 for "f32"."""
-    return 1 if kind == "pred" else 8 * IN_MEMORY[kind].itemsize
+def registers_in(operands):
+    """The registers among operands, and among tuples of them, as (type, row)."""
+    for one in operands if isinstance(operands, tuple) else ():
+        if isinstance(one, tuple) and one and isinstance(one[0], str):
+            yield one
+        else:
+            yield from registers_in(one)
 
 
 def vector(text):

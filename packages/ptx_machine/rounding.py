@@ -10,6 +10,7 @@ import numpy as np
 
 from .formats import canonical32, rounded
 
+ABOVE_ONE = 1 + 2.0**-50
 TINY = np.finfo(np.float32).tiny  # the least that is normal
 
 
@@ -141,7 +142,29 @@ def rounded_root(exact, way):
 
 
 def fused64(a, b, c):
-    """a * b + c, rounded once; arrays of float64. Source: as `fused32`; near the ends of the range by fractions."""
+    """a * b + c, rounded once; arrays of float64.
+
+    What is left over by the last sum lies below half of a last bit: then the sum is the nearest, whatever was lost.
+    """
+    product, low = two_product(a, b)
+    high, rest = two_sum(product, c)
+    rest = rest + low
+    result = high + rest
+    left = rest - (result - high)
+    right = (result + left * ABOVE_ONE == result) & (np.abs(result) > 1e-230)
+    if np.count_nonzero(right) < right.size:
+        nothing = (a == 0) | (b == 0)
+        result, wrong = np.where(nothing, high, result), ~(right | nothing)
+        if np.count_nonzero(wrong):
+            result, wrong = np.array(result, ndmin=1), np.atleast_1d(wrong)
+            some = (np.broadcast_to(value, right.shape) for value in (a, b, c))
+            result[wrong] = fused64_anywhere(*(np.atleast_1d(value)[wrong] for value in some))
+            return result.reshape(right.shape)
+    return result
+
+
+def fused64_anywhere(a, b, c):
+    """The same of any numbers. Source: as `fused32`; near the ends of the range by fractions."""
     a, b, c = np.broadcast_arrays(*(np.asarray(value, np.float64) for value in (a, b, c)))
     product = a * b
     high, low = two_product(a, b)

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from numba import cuda, float32, int32
+from numba.cuda import libdevice
 
 from cuda_without_gpu import KernelError, by_llvm, device, launching, memory, settings, to_ptx
 
@@ -195,17 +196,18 @@ def test_a_variable_that_is_not_set_holds_minus_one_where_that_is_wanted_and_a_l
 
 
 def test_an_array_fits_a_signature_by_its_layout_and_the_size_of_its_whole_numbers():
+    @cuda.jit("void(int32[:, ::1])")
+    def nothing(x):
+        pass
+
     a = np.zeros((2, 4), np.int32)
-
-    def typed(array):
-        return cuda.to_device(array)._numba_type_
-
-    launching.refuse_another_type(typed(a), typed(a.view(np.uint32)), 0)
+    nothing[1, 1](a.view(np.uint32))
+    nothing[1, 1](a[0][np.newaxis])  # whose first stride is 0
     for other in (a.astype(np.int64), a.view(np.float32), a.T):
         with pytest.raises(
-            TypeError, match=r"argument 3 is array\(.*; the kernel's signature says array\(int32, 2d, C"
+            TypeError, match=r"argument 0 is array\(.*; the kernel's signature says array\(int32, 2d, C"
         ):
-            launching.refuse_another_type(typed(a), typed(other), 3)
+            nothing[1, 1](other)
 
 
 def test_an_address_is_that_of_the_devices_memory_or_of_somebody_elses_that_can_be_read():
@@ -345,6 +347,21 @@ def test_half_numbers_are_computed_with_as_numpy_does():
     expected = [a + b, a - b, a * b, a / b, -a, once, np.maximum(a, b), np.minimum(a, b), np.abs(a)]
     assert np.array_equal(out, expected), "numba-cuda's functions for float16 have other names"
     assert np.array_equal(compared, [a < b, a >= b, a != b])
+
+
+@pytest.mark.parametrize("seconds", [2.0, 0])  # watched, and natively
+def test_a_function_that_leaves_both_of_its_results_by_pointers(seconds, monkeypatch):
+    """Numba says that `__nv_sincos` gives a pointer back, too."""
+    monkeypatch.setattr(launching, "WATCHED_SECONDS", seconds)
+
+    @cuda.jit
+    def both(x, sines, cosines):
+        i = cuda.grid(1)
+        sines[i], cosines[i] = libdevice.sincos(x[i])
+
+    x, sines, cosines = np.arange(4.0), np.zeros(4), np.zeros(4)
+    both[1, 4](x, sines, cosines)
+    assert np.allclose(sines, np.sin(x), atol=1e-15) and np.allclose(cosines, np.cos(x), atol=1e-15)
 
 
 def test_all_blocks_wait_for_each_other_and_one_that_does_not_come_is_told_at_its_line():

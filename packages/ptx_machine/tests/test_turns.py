@@ -100,6 +100,8 @@ def test_who_waits_for_ever_is_found_at_once_and_who_takes_long_by_the_limit():
     assert [one.kind for one in run.findings] == ["hang", "hang"]
     endless = "L: add.u32 %r3, %r3, 1; bra L;"
     (hang,) = ran(endless, 1, 1, seconds=0.05).findings
+    many = ran("mov.u32 %r3, 1;", 70, 1024, seconds=1e-9).findings  # of which none takes long
+    assert [one.kind for one in many] == ["out of time"]
     assert hang.kind == "out of time" and "after 0.05 seconds" in hang.message and "seconds=0.5" in hang.message
     late, same = (ran(endless, 1, 1, work=500) for _ in "12")
     assert late.findings == same.findings and late.findings[0].kind == "out of time" and late.work == same.work >= 500

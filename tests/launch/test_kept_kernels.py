@@ -5,8 +5,8 @@ import sys
 import numpy as np
 import pytest
 
-from cuda_without_gpu.kept import keep_compiled
 from cuda_without_gpu.to_ptx import compiled_for, shared_arrays, text_of
+from helpers.launch.kept_kernels import keep_compiled
 
 TEXT = """
 from numba import cuda, float32

@@ -1,0 +1,184 @@
+"""A program as it is: what becomes of what its kernels do wrong, and who switches the PTX machine on."""
+
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numba import cuda, int32
+
+from cuda_without_gpu import KernelError, KernelWarning, findings, launching, native_child, settings
+from cuda_without_gpu.errors import NotNative
+
+PROGRAM = """
+import sys
+import numpy as np
+from numba import cuda
+
+@cuda.jit
+def beyond(x):
+    x[cuda.grid(1)] = 1
+
+x = np.zeros(4)
+beyond[1, 5](x)
+print(x.sum(), sys.argv[1:])
+"""
+
+
+@pytest.fixture(autouse=True)
+def nothing_found_yet(monkeypatch):
+    monkeypatch.setattr(findings, "FOUND", {})
+    for name, value in vars(settings.Settings(watch="all")).items():
+        monkeypatch.setattr(settings.SETTINGS, name, value)
+
+
+@cuda.jit
+def same_value(x, value):
+    i = cuda.grid(1)
+    x[i] = 2 * x[i]
+    x[0] = value
+
+
+@cuda.jit
+def doubled(x):
+    x[cuda.grid(1)] *= 2
+
+
+@cuda.jit
+def never_ends(x):
+    while x[0] == 0:
+        x[1] += 1
+
+
+def test_what_is_found_is_warned_of_where_the_launch_stands_and_the_program_goes_on(monkeypatch):
+    monkeypatch.setattr(settings.SETTINGS, "findings", "warn")
+    x = np.ones(64)
+    for _ in range(2):
+        with pytest.warns(KernelWarning, match=r"^line \d+: race: thread \(1, 0\) .*\n    x\[0\] = value") as told:
+            same_value[1, 64](x, 7.0)
+        assert [one.filename for one in told] == [__file__] and x[0] == 7
+    assert findings.summary().splitlines()[0].startswith("same_value, ")
+    assert findings.summary().splitlines()[0].endswith("(2 launches)")
+
+
+def test_what_is_found_may_be_left_but_a_launch_that_does_not_end_is_an_error(monkeypatch):
+    monkeypatch.setattr(settings.SETTINGS, "findings", "off")
+    monkeypatch.setattr(settings.SETTINGS, "seconds", 0.2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        same_value[1, 64](np.ones(64), 7.0)
+    assert not findings.summary()
+    with pytest.raises(KernelError, match=r"out of time: it still ran after 0\.2 seconds"):
+        never_ends[1, 1](np.zeros(2))
+
+
+def test_a_long_launch_that_is_warned_of_goes_on_to_its_end(monkeypatch):
+    monkeypatch.setattr(settings.SETTINGS, "findings", "warn")
+    monkeypatch.setattr(settings.SETTINGS, "watch", "first")
+    monkeypatch.setattr(launching, "WATCHED_SECONDS", 0.02)
+
+    @cuda.jit
+    def long(x, rounds):
+        x[0] = cuda.threadIdx.x
+        for _ in range(rounds):
+            x[1 + cuda.threadIdx.x] += 1
+
+    x = np.zeros(65)
+    with pytest.warns(KernelWarning, match="race"):
+        long[1, 64](x, 3000)
+    assert x[1:].tolist() == [3000] * 64
+
+
+def test_an_index_beyond_its_axis_is_found_where_it_lies_in_the_array():
+    @cuda.jit
+    def add(A, table):
+        i, j = cuda.grid(2)
+        held = cuda.shared.array((4, 4), int32)
+        held[i % 4, j % 4] = 1
+        A[j, i] += table[-1]
+
+    table = np.ones(3)
+    with pytest.raises(KernelError, match=r"index: thread .* asks for element 4 of axis 1, which has 4 .*\n +A\[j, i"):
+        add[(2, 1), (4, 3)](np.zeros((4, 4)), table)
+    add[1, (4, 4)](np.zeros((4, 4)), table)
+    with pytest.raises(KernelError, match=r"out of bounds: thread"):  # which says more than its index
+        add[(1, 2), (4, 4)](np.zeros((4, 4)), table)
+
+
+def test_a_native_launch_may_happen_in_this_process(monkeypatch):
+    try:
+        native_child.context_and_queue()
+    except NotNative as why:
+        pytest.skip(str(why))
+    monkeypatch.setattr(settings.SETTINGS, "watch", "first")
+    monkeypatch.setattr(settings.SETTINGS, "native", "here")
+    monkeypatch.setattr(launching, "WATCHED_SECONDS", 0)
+    monkeypatch.setattr(launching, "launch_in_child", None)
+    x, part = np.ones(64), cuda.to_device(np.ones(80))
+    doubled[1, 64](x)
+    doubled[1, 64](part[16:])
+    assert x.tolist() == [2] * 64 and part.copy_to_host().tolist() == [1] * 16 + [2] * 64
+
+
+@pytest.mark.parametrize(
+    "given, said",
+    [
+        (dict(findings="wran"), "findings='wran': it is 'raise' or 'warn' or 'off'"),
+        (dict(watch=1), "watch=1: it is 'first' or 'all'"),
+        (dict(seconds=0), "seconds=0: it is a number of seconds above 0"),
+    ],
+)
+def test_a_word_that_is_none_is_refused_before_anything_changes(given, said, monkeypatch):
+    monkeypatch.setenv(settings.VARIABLE, "as it was")
+    with pytest.raises(ValueError, match=said):
+        settings.SETTINGS.set(**dict(native="here", **given))
+    assert settings.SETTINGS.native == "child"
+
+
+def test_child_processes_get_the_same_settings(monkeypatch):
+    monkeypatch.setenv(settings.VARIABLE, "as it was")
+    settings.SETTINGS.set(findings="warn", seconds=300)
+    found = subprocess.run(
+        [sys.executable, "-c", (Path(settings.__file__).parent / "at_start.pth").read_text() + ASKED],
+        capture_output=True,
+        text=True,
+    )
+    assert found.stdout == "True all warn 300.0\n", found.stderr
+    assert settings.settings_of("1") == {}
+    for text, said in (("findngs=warn", "it knows watch, findings, .* and no findngs"), ("seconds=x", "seconds=120")):
+        with pytest.raises(ValueError, match=said):
+            settings.settings_of(text)
+
+
+ASKED = """
+from numba import cuda
+from cuda_without_gpu.settings import SETTINGS
+print(cuda.is_available(), SETTINGS.watch, SETTINGS.findings, SETTINGS.seconds)
+"""
+
+
+@pytest.mark.parametrize("word, status", [("warn", 0), ("raise", 1)])
+def test_a_program_runs_unchanged_and_what_was_found_stands_at_its_end(word, status, tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    command = [sys.executable, "-m", "cuda_without_gpu", "--findings", word, "program.py", "--own", "option"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == status
+    assert done.stdout == ("4.0 ['--own', 'option']\n" if word == "warn" else "")
+    said, _, summary = done.stderr.partition("\nFound in CUDA kernels:\n")
+    assert said.count("out of bounds: thread (4, 0)") == 1 and "site-packages" not in said
+    assert summary.splitlines()[0] == "beyond, program.py:6" and "    x[cuda.grid(1)] = 1" in summary
+
+
+def test_pytest_runs_kernels_and_lists_what_was_found_with_its_tests(tmp_path):
+    (tmp_path / "test_kernel.py").write_text(
+        PROGRAM.partition("x = np")[0]
+        + "import pytest\n@pytest.mark.parametrize('n', [3, 4, 5])\ndef test_it(n):\n    beyond[1, 5](np.zeros(n))\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "cuda_without_gpu.pytest_plugin", "test_kernel.py"]
+    done = subprocess.run([*command, "--cuda-without-gpu=raise"], cwd=tmp_path, capture_output=True, text=True)
+    _, _, after = done.stdout.partition("found in CUDA kernels")
+    assert "2 failed, 1 passed" in after, done.stdout
+    assert "in test_kernel.py::test_it[3] and 1 more" in after
+    assert "site-packages" not in done.stdout

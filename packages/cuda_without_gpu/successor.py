@@ -107,15 +107,19 @@ def let_shared_arrays_have_names() -> None:
 def linked(linker) -> SimpleNamespace:
     """In the place of the linker's machine code: PTX of all that belongs to a kernel, as `code`."""
     linker._materialize_pending_cu()
-    texts = [one.code for one in linker._object_codes if one.code_type == "ptx"]
-    if other := {one.code_type for one in linker._object_codes} - {"ptx", "ltoir"}:
-        raise KernelError(f"link: {', '.join(sorted(other))} is machine code of a GPU. Link PTX, LTO-IR or CUDA C++.")
-    if len(texts) < len(linker._object_codes):
-        linker._object_codes = [one for one in linker._object_codes if one.code_type == "ltoir"]
+    of_kind = {"ptx": [], "ltoir": []}
+    for one in linker._object_codes:
+        if one.code_type in of_kind:
+            of_kind[one.code_type].append(one)
+        elif "cudadevrt" not in one.name:  # whose functions the PTX machine has
+            raise KernelError(f"link: {one.name}, machine code of a GPU, cannot be. Link PTX, LTO-IR or CUDA C++.")
+    texts = [one.code for one in of_kind["ptx"]]
+    if of_kind["ltoir"]:
+        linker._object_codes = of_kind["ltoir"]
         texts.append(linker.get_linked_ptx())
     *others, kernel = (text if isinstance(text, str) else text.decode() for text in texts)
     others = [LINE.sub("//", text) for text in others]  # which are of other files
-    return SimpleNamespace(code="\n".join([kernel, *others]).encode())
+    return SimpleNamespace(code="\n".join([*others, kernel]).encode())
 
 
 def registers(dispatcher, sig=None):
@@ -170,10 +174,14 @@ class LaunchConfiguration:
     def __call__(self, *args):
         """Launch it. Raises KernelError for what the kernel does wrong, or what it raises itself, with debug=True."""
         from numba_cuda_mlir.descriptor import _compile_arg_types, _flatten_arg
+        from numba_cuda_mlir.mlir_optimization import _nrt_memsys_setup_callback
 
         code, entry, *_ = self.dispatcher.compile(args)
-        function = self.dispatcher.compile.__self__.py_func
-        kernel = SimpleNamespace(code=code, entry_name=entry, py_func=function, debug=self.dispatcher.debug)
+        made = self.dispatcher.compile.__self__
+        callbacks = {*made._module_setup_callbacks, *made._module_teardown_callbacks}
+        if callbacks - {_nrt_memsys_setup_callback}:  # which only counts what kernels ask memory for
+            raise KernelError("a callback of a module that a driver has loaded: there is no driver.")
+        kernel = SimpleNamespace(code=code, entry_name=entry, py_func=made.py_func, debug=self.dispatcher.debug)
         given, values = Given(), _compile_arg_types.values
         for given.which, value in enumerate(values):
             _flatten_arg(value, members := [])
@@ -254,13 +262,9 @@ class Given(Arguments):
             flat += [array, array, 0, *array.shape, *(step // size for step in array.strides)]
         elif isinstance(value, (np.datetime64, np.timedelta64)):
             flat.append(value.view(np.int64))
-        elif isinstance(value, np.float16):
-            flat.append(value.view(np.uint16))
         elif isinstance(value, complex):
             flat.append(np.complex128(value))
         elif isinstance(value, int) and (owner := owner_at(value)) is not None:  # a pointer
             flat.append((owner, value - address(owner)))
-        elif isinstance(value, (int, float, np.number)):
-            flat.append(value)
         else:
-            raise TypeError(f"{value!r}: a kernel takes no argument of type {type(value).__name__}.")
+            flat.append(value)

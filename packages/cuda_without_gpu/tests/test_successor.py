@@ -4,6 +4,7 @@ import enum
 import importlib.metadata
 import re
 import tomllib
+import warnings
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -138,7 +139,9 @@ def test_the_hosts_side_is_numbas_own():
     stream, begin, end = cuda.stream(), cuda.event(), cuda.event()
     begin.record(stream)
     x, y = cuda.to_device(np.arange(64.0), stream=stream), cuda.device_array(64, np.float64, stream=stream)
-    double[2, 32, stream](x, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # of a GPU that is not full
+        double[2, 32, stream](x, y)
     end.record(stream)
     stream.synchronize()
     y[:4] = 0
@@ -150,31 +153,39 @@ def test_the_hosts_side_is_numbas_own():
 
 
 CAPTURED = cuda.to_device(np.arange(4, dtype=np.float32))
+PART = CAPTURED[1:]
 
 
 @cuda.jit
 def shift(out, more):
     CAPTURED[0] = 8
-    out[0] = CAPTURED[3 + more]
+    out[0] = CAPTURED[3 + more] + PART[0]
 
 
 def test_a_captured_array_of_the_device_is_read_written_and_named():
     out = np.zeros(1, "f4")
     shift[1, 1](out, 0)
-    assert out[0] == 3 and CAPTURED[0] == 8
-    with pytest.raises(KernelError, match="4 bytes behind the end of CAPTURED"):
+    assert out[0] == 3 + 1 and CAPTURED[0] == 8
+    with pytest.raises(KernelError, match=r"4 bytes behind the end of (CAPTURED|PART)"):
         shift[1, 1](out, 2)
 
 
 @cuda.jit
 def largest(x, most):
-    cuda.atomic.max(most, 0, x[cuda.grid(1)])
+    held = cuda.shared.array(1, float64)
+    if cuda.threadIdx.x == 0:
+        held[0] = 0
+    cuda.syncthreads()
+    cuda.atomic.max(held, 0, x[cuda.grid(1)])
+    cuda.syncthreads()
+    if cuda.threadIdx.x == 0:
+        cuda.atomic.max(most, 0, held[0])
 
 
 def test_an_atomic_operation_that_is_a_loop_is_no_race():
-    x, most = np.random.default_rng(0).permutation(64).astype(np.float64), np.zeros(1)
-    largest[2, 32](x, most)
-    assert most[0] == 63
+    x, most = np.random.default_rng(0).permutation(128).astype(np.float64), np.zeros(1)
+    largest[2, 64](x, most)
+    assert most[0] == 127
 
 
 def test_dynamic_shared_memory_is_as_large_as_the_launch_says():
@@ -213,7 +224,49 @@ def test_a_kernel_with_debug_raises_its_own_exceptions():
         refuse[1, 1](-np.ones(1))
 
 
-CODE = 'extern "C" __device__ int twice(int *back, int n) { *back = 2 * n; return 0; }'
+def test_a_pointer_is_a_number():
+    @cuda.jit("void(CPointer(float64), int64)")
+    def fill(place, n):
+        for i in range(n):
+            place[i] = i
+
+    x = cuda.to_device(np.zeros(4))
+    fill[1, 1](x.__cuda_array_interface__["data"][0] + 8, 3)
+    assert x.copy_to_host().tolist() == [0, 0, 1, 2]
+
+
+class Foreign:
+    """An array of another package's, over memory of the host."""
+
+    def __init__(self, array):
+        self.__cuda_array_interface__ = array.__array_interface__
+
+
+def test_arrays_of_other_packages_are_taken_where_they_are():
+    @cuda.jit
+    def swap(x, y):
+        held = x[1]
+        x[1] = y[1]
+        y[1] = held + x[1] + y[0]
+
+    x = np.arange(8.0)
+    swap[1, 1](Foreign(x[:4]), Foreign(x[1:5]))
+    assert x.tolist() == [0, 2, 1 + 2 + 2, 3, 4, 5, 6, 7]
+
+
+def test_what_no_gpu_launches_is_an_error_of_the_drivers():
+    from numba_cuda_mlir.numba_cuda.cudadrv.driver import CudaAPIError
+
+    with pytest.raises(CudaAPIError, match="2,048 along x"):
+        fold[1, 2048](np.zeros(2048, "f4"))
+    with pytest.raises(KernelError, match=r"^a launch in clusters"):
+        fold[2, 64, 0, 0, 2](np.zeros(128, "f4"))
+
+
+CODE = """
+extern "C" __device__ int twice(int *back, int n) { *back = 2 * n; return 0; }
+extern "C" __device__ __noinline__ int lost(int *back, int n) { *back = *(volatile int *)(256 + n); return 0; }
+"""
 
 
 def test_code_in_cuda_cxx_is_linked_and_lines_are_known():
@@ -228,6 +281,39 @@ def test_code_in_cuda_cxx_is_linked_and_lines_are_known():
     assert out[0] == 42
     with pytest.raises(KernelError, match=f"^line {line_of('out[i] = twice(out[0])')}: out of bounds"):
         kernel[1, 1](out, 1)
+    lost = cuda.declare_device("lost", "int32(int32)", link=cuda.CUSource(CODE))
+
+    @cuda.jit
+    def astray(out):
+        out[0] = lost(out[0])
+
+    with pytest.raises(KernelError, match=r"^out of bounds: "):  # in a line of another file
+        astray[1, 1](out)
+
+
+def test_callbacks_for_what_a_driver_has_loaded_are_refused():
+    source = cuda.CUSource(CODE, setup_callback=print)
+    twice = cuda.declare_device("twice", "int32(int32)", link=source)
+
+    @cuda.jit
+    def kernel(out):
+        out[0] = twice(out[0])
+
+    with pytest.raises(KernelError, match=r"^a callback of a module"):
+        kernel[1, 1](np.ones(1, np.int32))
+
+
+def test_a_grid_is_synchronised():
+    @cuda.jit
+    def turn(x, out):
+        i = cuda.grid(1)
+        x[i] = i
+        cuda.cg.this_grid().sync()
+        out[i] = x[63 - i]
+
+    out = np.zeros(64)
+    turn[2, 32](np.zeros(64), out)
+    assert out.tolist() == list(range(63, -1, -1))
 
 
 def test_ltoir_is_linked():
@@ -244,9 +330,9 @@ def test_ltoir_is_linked():
 
 
 def test_machine_code_is_refused():
-    given = [SimpleNamespace(code_type="cubin", code=b"")]
+    given = [SimpleNamespace(code_type="cubin", name="fast.cubin")]
     linker = SimpleNamespace(_materialize_pending_cu=lambda: None, _object_codes=given)
-    with pytest.raises(KernelError, match=r"^link: cubin is machine code of a GPU"):
+    with pytest.raises(KernelError, match=r"^link: fast\.cubin, machine code of a GPU"):
         successor.linked(linker)
 
 

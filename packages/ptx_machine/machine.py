@@ -146,7 +146,7 @@ class Blocks:
     def bound(self, number):
         """The function of lanes that does an instruction, and others up to `ends`; it is made once."""
         op = self.operations[number]
-        if op.act == "compute" and op.guard is None:
+        if op.act in ("compute", "index_within") and op.guard is None:
             step = self.bound_arithmetic(number, self.ends[number])
         elif op.act == "branch":
             step = self.bound_branch(op, number)
@@ -181,6 +181,7 @@ class Blocks:
 
         def step(lanes):
             tally(number, lanes, end)
+            self.doing_now = lanes
             if lanes.size == everyone:
                 wide, registers, width = lanes, self.registers, 0
             elif lanes.size > MANY:
@@ -190,7 +191,7 @@ class Blocks:
             else:
                 wide, registers, width = self.side_by_side(lanes)
             if width not in bound:
-                bound[width] = straight_line(operations, self.registers, registers)
+                bound[width] = straight_line(operations, self.registers, registers, self.index_within)
             reads, steps, writes = bound[width]
             for register, place in reads:
                 register.take(wide, None, place, "clip")
@@ -373,16 +374,16 @@ class Blocks:
             self.launch.find("error", number, text, gone.size, values=self.place_of(gone[0]))
         return self.leave(op, number, lanes)
 
-    def index_within(self, op, number, lanes):
-        """`index_within index, size, axis`, which no GPU has and nothing counts: whoever made the text asks for it."""
-        index = self.index(lanes)
-        asked, size = (self.full(operand, lanes, index) for operand in op.of)
-        beyond = np.flatnonzero((asked < 0) | (asked >= size))
+    def index_within(self, op, index, size):
+        """`index_within index, size, axis`, which no GPU has: whoever made the text asks for it. Of `self.doing_now`."""
+        beyond = np.flatnonzero(np.greater_equal(index, size) if np.ndim(index) or np.ndim(size) else [index >= size])
         if beyond.size:
+            at = beyond[0]
+            index, size = (int(np.int64(np.ravel(one)[at if np.ndim(one) else 0])) for one in (index, size))
             text = "thread {thread} of block {block} asks for element {index} of axis {axis}, which has {size}"
-            values = {"index": int(asked[beyond[0]]), "axis": op.target, "size": int(size[beyond[0]])}
-            self.launch.find("index", number, text, beyond.size, values=self.place_of(lanes[beyond[0]]) | values)
-        return lanes
+            values = self.place_of(self.doing_now[at]) | {"index": index, "axis": op.target, "size": size}
+            many = np.count_nonzero(beyond < self.doing_now.size) if beyond.size > 1 else 1
+            self.launch.find("index", self.operations.index(op), text, many, values=values)
 
     def wait(self, op, number, lanes):
         """`bar.sync`: lanes wait until no other can go on."""
@@ -871,7 +872,10 @@ class Blocks:
     def calculate(self, op, lanes):
         """The same for these lanes."""
         index = self.index(lanes)
-        made = op.function(*[self.read(operand, index) for operand in op.of])
+        taken = [self.read(operand, index) for operand in op.of]
+        if op.act == "index_within":
+            return self.index_within(op, *taken)
+        made = op.function(*taken)
         for to, one in zip(op.to, made if isinstance(made, tuple) else (made,), strict=False):
             self.write(to, index, one)
 
@@ -1271,7 +1275,7 @@ class Blocks:
         return spelled(int(self.blocks[number]), self.launch.grid)
 
 
-def straight_line(operations, registers, beside):
+def straight_line(operations, registers, beside, index_within):
     """Arithmetic on registers `beside` those of all lanes, or on these themselves: (reads, steps, writes).
 
     reads, writes  [(register, its place beside)], to be read before, and written behind
@@ -1289,7 +1293,9 @@ def straight_line(operations, registers, beside):
         taken = [place_of(one, reads) if isinstance(one, tuple) else one for one in op.of]
         results = [place_of(one, writes) for one in op.to]
         types = {one.dtype for one in taken}
-        if isinstance(op.function, np.ufunc) and len(types) == 1 and results[0].dtype in (np.bool_, *types):
+        if op.act == "index_within":
+            steps.append(functools.partial(index_within, op, *taken))
+        elif isinstance(op.function, np.ufunc) and len(types) == 1 and results[0].dtype in (np.bool_, *types):
             steps.append(functools.partial(op.function, *map(np.asarray, taken), out=results[0]))
         else:
             steps.append(functools.partial(assign, results, op.function, taken))

@@ -203,7 +203,7 @@ class Decoded:
         ends = [*range(1, len(self.operations) + 1)]
         entered = {op.target for op in self.operations if op.act in ("branch", "push")}
         entered |= {one for op in self.operations if op.act == "branch_by_number" for one in op.function}
-        straight = [op.act == "compute" and op.guard is None for op in self.operations]
+        straight = [op.act in ("compute", "index_within") and op.guard is None for op in self.operations]
         for number in range(len(straight) - 2, -1, -1):
             if straight[number] and straight[number + 1] and number + 1 not in entered:
                 ends[number] = ends[number + 1]
@@ -352,7 +352,7 @@ class Decoded:
         if name == ("wgmma", "wait_group", "sync", "aligned"):
             return Operation(instruction, "await_products", "other", target=int_of(texts[0]))
         if name[0] == "index_within":
-            of = self.operands(texts[:2], ("s64", "s64"))
+            of = self.operands(texts[:2], ("u64", "u64"))
             return Operation(instruction, "index_within", "other", of=of, target=int_of(texts[2]))
         if name[0] in NOTHING or name == ("wgmma", "fence", "sync", "aligned"):
             return Operation(instruction, "nothing", "other")

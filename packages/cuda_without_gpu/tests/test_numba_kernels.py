@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from numba import cuda, float32, int32
+from numba import cuda, float32, int32, vectorize
 from numba.cuda import libdevice
 
 from cuda_without_gpu import KernelError, by_llvm, device, launching, memory, settings, to_ptx
@@ -468,6 +468,14 @@ def test_an_array_of_the_device_does_what_a_gpus_does_and_no_more():
     assert d.transpose((0, 1)) is d and d.transpose((1, 0)).shape == (3, 2)
     with pytest.raises(NotImplementedError, match="non-2D"):
         cuda.device_array((2, 3, 4)).transpose()
+
+
+def test_a_ufunc_repeats_what_is_shorter():
+    @vectorize(["float64(float64, float64)"], target="cuda")
+    def add_up(a, b):
+        return a + b
+
+    assert np.array_equal(add_up(np.arange(5.0), 2.0), np.arange(2.0, 7.0))
 
 
 def test_each_kind_of_memory_can_be_given_to_a_kernel(drawn):

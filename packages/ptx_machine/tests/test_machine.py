@@ -69,6 +69,37 @@ def test_threads_that_part_meet_again_and_guards_hold():
     assert run.executed["other float"] == 32 + 16 + 16 and run.executed["branch"] == 32 + 16 + 32
 
 
+@pytest.mark.parametrize("way", ["@%p1 bra both", "brx.idx %r3, ways"])
+def test_threads_meet_again_in_the_middle_of_arithmetic(way):
+    run, out, _ = by_hand(f"""
+        setp.lt.u32 %p1, %r1, 9;
+        selp.u32 %r3, 1, 0, %p1;
+    ways: .branchtargets few, both;
+        {way};
+    few:
+        add.u32 %r1, %r1, 100;
+    both:
+        cvt.rn.f32.u32 %f1, %r1;
+        neg.f32 %f1, %f1;""")
+    assert run and np.array_equal(-out, np.arange(32) + 100 * (np.arange(32) >= 9))
+    assert {*run.by_line.values()} == {1}  # the warp does each line once
+    assert run.executed["whole-number arithmetic"] == 4 * 32 + 32 + 23 and run.executed["other float"] == 2 * 32
+
+
+def test_a_line_counts_for_the_warps_that_do_it():
+    run, _, _ = by_hand(
+        """
+        shr.u32 %r2, %r1, 5;
+        setp.eq.u32 %p1, %r2, 1;
+        mov.f32 %f1, 0f00000000;
+        @%p1 bra over;
+        neg.f32 %f1, %f1;
+    over:""",
+        threads=96,
+    )
+    assert run and sorted(run.by_line.values()) == [2, *[3] * (len(run.by_line) - 1)]  # the first and the last
+
+
 def test_each_thread_leaves_a_loop_when_it_is_done():
     run, out, a = by_hand(
         """

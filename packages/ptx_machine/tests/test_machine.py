@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ptx_machine
-from ptx_machine import PTXError
+from ptx_machine import PTXError, machine
 
 HEAD = """.version 8.0
 .target sm_80
@@ -70,7 +70,9 @@ def test_threads_that_part_meet_again_and_guards_hold():
 
 
 @pytest.mark.parametrize("way", ["@%p1 bra both", "brx.idx %r3, ways"])
-def test_threads_meet_again_in_the_middle_of_arithmetic(way):
+@pytest.mark.parametrize("wide", [4, 4096])  # threads, whose arithmetic is done in another way
+def test_threads_meet_again_in_the_middle_of_arithmetic(monkeypatch, way, wide):
+    monkeypatch.setattr(machine, "WIDE", wide)
     run, out, _ = by_hand(f"""
         setp.lt.u32 %p1, %r1, 9;
         selp.u32 %r3, 1, 0, %p1;
@@ -84,6 +86,16 @@ def test_threads_meet_again_in_the_middle_of_arithmetic(way):
     assert run and np.array_equal(-out, np.arange(32) + 100 * (np.arange(32) >= 9))
     assert {*run.by_line.values()} == {1}  # the warp does each line once
     assert run.executed["whole-number arithmetic"] == 4 * 32 + 32 + 23 and run.executed["other float"] == 2 * 32
+
+
+def test_nothing_is_left_of_what_is_shifted_by_more_bits_than_it_has():
+    run, out, _ = by_hand("""
+        neg.s32 %r2, %r1;
+        shl.b32 %r3, %r2, 32;
+        shr.s32 %r2, %r2, 0xFFFFFFFF;
+        add.s32 %r2, %r2, %r3;
+        cvt.rn.f32.s32 %f1, %r2;""")
+    assert run and np.array_equal(out, -(np.arange(32) > 0).astype(int))
 
 
 def test_a_line_counts_for_the_warps_that_do_it():

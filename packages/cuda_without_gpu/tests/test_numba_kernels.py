@@ -51,6 +51,9 @@ def test_llvm_makes_the_ptx_with_the_lines_of_the_source(monkeypatch):
     assert re.search(rf"\.loc\s+\d+ {line}\b", text), "the option lineinfo no longer gives the source's lines"
     assert "fma.rn.f32" in text, "LLVM's -nvptx-fma-level no longer makes one instruction of a product and a sum"
     assert ".target sm_80" in text, "dispatcher.get_current_device no longer says what is compiled for"
+    with monkeypatch.context() as nothing_anew:
+        nothing_anew.setattr(to_ptx, "whole", None)
+        assert to_ptx.text_of(kernel) is text
     text, _ = cuda.compile_ptx(twice.py_func, (float32,), device=True)
     assert "LLVM NVPTX" in text, "Numba's own target asks for a GPU that NVIDIA's compiler knows no more"
 
@@ -273,6 +276,8 @@ def test_an_array_of_the_device_that_a_kernel_captures_is_the_array_itself():
     ):
         to_ptx.compiled_for(sold, out)
     PRICES = PRICES_BEFORE
+    sold[1, 32](out)
+    assert out.tolist() == [10] * 6, "the array is the same where nobody knows its name any more"
 
 
 def test_what_no_gpu_launches_is_what_a_driver_says():

@@ -69,7 +69,6 @@ def stand_in() -> None:
     replace(driver._Linker, complete=linked)
     _program.driver_version = lambda: (99, 0, 0)  # which newer ones ask for before they compile CUDA C++
     replace(compiler.CodeLibrary, get_kernel_attributes=attributes)
-    replace(descriptor.cuda_config, CUDA_LOW_OCCUPANCY_WARNINGS=0)  # nobody waits for a GPU that is not full
     begin, resolve = descriptor.MLIRDispatcher.__init__, mlir_lowering.resolve_link_plan
 
     def begin_with_lines(self, py_func, targetoptions=None):
@@ -256,7 +255,8 @@ class Given(Arguments):
             flat.append(array_of(value).reshape(1))
         elif hasattr(value, "__cuda_array_interface__"):
             array = array_of(value)
-            size = 1 if array.dtype.kind in "VSU" else array.itemsize  # of what it counts strides in
+            in_bytes = array.dtype.kind in "VSU" and value.__cuda_array_interface__.get("strides")
+            size = 1 if in_bytes else array.itemsize  # of what it counts strides in
             self.arrays += [(self.which, len(flat)), (self.which, len(flat) + 1)]
             # Its memory, the same again, how far its first element is from there, sizes, strides.
             flat += [array, array, 0, *array.shape, *(step // size for step in array.strides)]

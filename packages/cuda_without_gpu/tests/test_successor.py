@@ -134,6 +134,20 @@ def test_arguments_of_each_kind_arrive():
     assert record["x"] == 0.5 and days[0] == MOMENT
 
 
+@cuda.jit
+def xs(records, out):
+    i = cuda.grid(1)
+    out[i] = records[i].x + records.x[i]
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_arrays_of_records_whole_and_in_part(step):
+    records, out = np.zeros(8, RECORD), np.zeros(4)
+    records["x"] = range(8)
+    xs[1, 4](cuda.to_device(records)[: 4 * step : step], out)
+    assert out.tolist() == [0, 2 * step, 4 * step, 6 * step]
+
+
 def test_the_hosts_side_is_numbas_own():
     assert cuda.is_available() and len(cuda.gpus) == 1 and "no GPU" in repr(cuda.get_current_device())
     stream, begin, end = cuda.stream(), cuda.event(), cuda.event()

@@ -13,17 +13,21 @@ from .settings import SETTINGS, VARIABLE, settings_of
 __all__ = ["KernelError", "KernelWarning", "NotNative", "enable"]
 
 
-def enable(watch: str = "first", findings: str = "raise", seconds: float = 120.0, native: str = "child") -> None:
+def enable(
+    watch: str | None = None, findings: str | None = None, seconds: float | None = None, native: str | None = None
+) -> None:
     """Let `numba.cuda` compile kernels with LLVM, and run them on the PTX machine, from now on in this process.
 
     Kernels of its successor, `numba_cuda_mlir`, which NVIDIA's own packages compile with no GPU, run there, too.
+
+    Each setting is as it was before where it is not given; at first it is the word, or the number, that stands first.
 
     watch      "first": where an OpenCL device takes SPIR-V, a kernel runs natively once its launches on the PTX machine
                have taken two seconds together; of a first launch that takes longer some blocks are watched. "all": each
                launch runs on the PTX machine, which watches it
     findings   what a launch does wrong, with the line of the kernel's source: "raise", a KernelError; "warn", a
                KernelWarning, and the program goes on; "off", nothing. A launch that does not end is an error always
-    seconds    of computing, before a launch is ended
+    seconds    120.0, of computing, before a launch is ended
     native     where a native launch happens: in a "child" process, so that a crash ends that, or "here", which takes
                less time
 
@@ -32,7 +36,8 @@ def enable(watch: str = "first", findings: str = "raise", seconds: float = 120.0
     for another word, ImportError where Numba has loaded its simulator; and where Numba lacks a part that is replaced,
     RuntimeError, when `numba.cuda` is imported.
     """
-    SETTINGS.set(watch=watch, findings=findings, seconds=seconds, native=native)
+    given = dict(watch=watch, findings=findings, seconds=seconds, native=native)
+    SETTINGS.set(**{name: value for name, value in given.items() if value is not None})
     let_numba_load()
     try:
         importlib.metadata.version("cuda-bindings")

@@ -138,10 +138,13 @@ class Launch:
         message = re.sub(r" at line \d+ of the PTX", "", self.with_names_of_source(message))
         before, over, _ = message.partition(OVER)
         message = f"{before}{OVER}, launch fewer threads: no GPU is at work here" if over else message
-        if not finding.source:
-            return f"{finding.kind}: {message}"
-        code = linecache.getline(function.__code__.co_filename, finding.source).strip() if function else ""
-        return f"line {finding.source}: {finding.kind}: {message}" + (f"\n    {code}" if code else "")
+        file, line = function.__code__.co_filename if function else "", finding.source
+        where = f"line {line}"
+        if not line:
+            file, line = place_in_another_file(self.text(), finding.line)
+            where = f"line {line} of {os.path.basename(file)}"
+        code = linecache.getline(file, line).strip()
+        return f"{where}: " * bool(line) + f"{finding.kind}: {message}" + (f"\n    {code}" if code else "")
 
     def watch_first(self) -> None:
         """Watch a kernel's launches for two seconds on the PTX machine, a long first one in part; then run natively."""
@@ -151,7 +154,8 @@ class Launch:
             return self.take(self.run(), past.refused)
         if past.seconds < WATCHED_SECONDS:
             start = time.thread_time()
-            run = self.run(WATCHED_SECONDS - past.seconds)
+            # Of a first launch, half of them is left for some of its blocks, if it takes longer.
+            run = self.run(WATCHED_SECONDS / 2 if past.launches == 1 else WATCHED_SECONDS - past.seconds)
             past.seconds += time.thread_time() - start
             found = [one for one in run.findings if one.kind != "out of time"]
             if found == list(run.findings):
@@ -176,7 +180,7 @@ class Launch:
         """Raise what is wrong in the first block, in the last, and in some between, as far as two seconds reach."""
         last = math.prod(self.grid) - 1
         chosen = sorted({last * part // 4 for part in range(5)})
-        found = self.run(WATCHED_SECONDS, chosen).findings
+        found = self.run(WATCHED_SECONDS / 2, chosen).findings
         # Some of it may be for want of the other blocks.
         self.judge([one for one in found if one.kind not in ("hang", "out of time")])
 
@@ -211,6 +215,14 @@ def pointed_at(place: int) -> tuple[np.ndarray, int]:
     if (owner := owner_at(place)) is None:
         raise ValueError(f"address {place:#x} is in no array of the device that is still there.")
     return owner, place - address(owner)
+
+
+def place_in_another_file(ptx: str, line: int) -> tuple[str, int]:
+    """(file, line) of the source of a line of PTX, as of a device function in another module; ("", 0) for none."""
+    places = re.findall(r"^\s*\.loc\s+(\d+) (\d+)", "\n".join(ptx.splitlines()[:line]), re.MULTILINE)
+    number, own = places[-1] if places else ("", "0")
+    file = re.search(rf'\.file\s+{number} "(.*)"', ptx)
+    return (file[1], int(own)) if file and int(own) else ("", 0)
 
 
 def named(kernel, given) -> dict[int, str]:

@@ -16,7 +16,7 @@ from . import device
 from .host import let_host_work
 from .launching import launch
 from .replacing import replace
-from .to_ptx import AXIS_CHECK, LOCAL_ARRAY, NAN, NEVER_SET, OTHER_THAN_ZERO, compile_ir
+from .to_ptx import AXIS_CHECK, IN_KERNEL, LOCAL_ARRAY, NAN, NEVER_SET, OTHER_THAN_ZERO, compile_ir
 
 
 class NVVM:
@@ -181,7 +181,17 @@ def let_ptx_machine_run() -> None:
     """Let a launch go to the PTX machine, and let questions about a compiled kernel be answered by it."""
     from numba.cuda import codegen, dispatcher
 
-    replace(dispatcher._Kernel, launch=launch, bind=lambda self: None)
+    begin = dispatcher._Kernel.__init__
+
+    def begin_without_ptx(self, *args, **options):
+        here = IN_KERNEL.set(True)
+        try:
+            begin(self, *args, **options)
+        finally:
+            IN_KERNEL.reset(here)
+        self._codelibrary._ptx_cache.clear()  # what `compile_ir` left is no PTX
+
+    replace(dispatcher._Kernel, __init__=begin_without_ptx, launch=launch, bind=lambda self: None)
     replace(
         codegen.CUDACodeLibrary,
         get_cufunc=lambda self: SimpleNamespace(attrs=device.Attributes(self.get_asm_str()), module=None),

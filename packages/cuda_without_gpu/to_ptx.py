@@ -29,11 +29,13 @@ def compile_ir(modules: str | list[str], arch: str = "compute_80", **options: ob
     if (texts_only := TEXTS_ONLY.get()) is not None:
         texts_only.extend(texts)
         return b""
-    if ONLY_COMPILED.get() is not None:  # nobody asks for this code: `text_of` makes PTX of the same texts
+    if IN_KERNEL.get():  # nobody asks for this code: `text_of` makes PTX of the same texts
         return "\n".join(texts).encode()
     refuse_large_arrays(texts, "lc")
     return by_llvm.compiled(whole(texts), WATCHED, arch.replace("compute_", "sm_")).encode()
 
+
+IN_KERNEL = ContextVar("IN_KERNEL", default=False)  # while Numba makes a kernel of LLVM's texts
 
 # A list, within which LLVM's texts are left, and not compiled.
 TEXTS_ONLY: ContextVar[list | None] = ContextVar("TEXTS_ONLY", default=None)
@@ -326,7 +328,6 @@ def compiled_for(function: Callable, *args: object):
         raise KernelError(f"the kernel uses arrays of the device from outside: {names}. Give it arguments only.")
     refuse_linked(left[0])
     refuse_large_arrays(left[0]._codelibrary.llvm_strs, "lc")
-    left[0]._codelibrary._ptx_cache.clear()  # what `compile_ir` left is no PTX
     return left[0]
 
 

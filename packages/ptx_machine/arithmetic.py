@@ -25,16 +25,6 @@ IN_MEMORY = TYPES | {"b8": np.dtype(np.uint8), "u8": np.dtype(np.uint8), "s8": n
 del IN_MEMORY["pred"]
 
 
-def same(a):
-    """What `mov` does."""
-    return a
-
-
-def bits_of(kind):
-    """Bits of a type, such as 32 for "f32"."""
-    return 1 if kind == "pred" else 8 * IN_MEMORY[kind].itemsize
-
-
 # --------------------------------------------------------------------------------------- whole numbers
 
 
@@ -63,15 +53,13 @@ def carrying(short):
     return function
 
 
-def wide(a):
-    """The same numbers in twice as many bits."""
-    return a.astype(f"{a.dtype.kind}{2 * a.dtype.itemsize}")
+WIDE = {TYPES[f"{kind}{bits}"]: TYPES[f"{kind}{2 * bits}"] for kind in "us" for bits in (16, 32)}  # twice as many bits
 
 
 def high(a, b):
     """The upper half of a product of whole numbers. NumPy has none of 128 bits, but arrays of Python's own numbers."""
-    grown = wide if a.dtype.itemsize < 8 else lambda numbers: numbers.astype(object)
-    return np.array(grown(a) * grown(b) >> 8 * a.dtype.itemsize).astype(a.dtype)
+    grown = np.multiply(a, b, dtype=WIDE.get(a.dtype, object))
+    return np.array(grown >> 8 * a.dtype.itemsize).astype(a.dtype)
 
 
 def quotient(a, b):
@@ -305,16 +293,16 @@ def flushed(function, takes=True):
 # --------------------------------------------------------------------------------------- comparisons
 
 COMPARE = {
-    "eq": operator.eq,
-    "ne": operator.ne,
-    "lt": operator.lt,
-    "le": operator.le,
-    "gt": operator.gt,
-    "ge": operator.ge,
-    "lo": operator.lt,
-    "ls": operator.le,
-    "hi": operator.gt,
-    "hs": operator.ge,
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "lo": np.less,
+    "ls": np.less_equal,
+    "hi": np.greater,
+    "hs": np.greater_equal,
 }
 
 
@@ -335,20 +323,20 @@ def comparison(name, kind):
 
 # ----------------------------------------------------------------------------------------- the table
 
-ANY = {"add": operator.add, "sub": operator.sub, "abs": np.abs, "neg": operator.neg}
+ANY = {"add": np.add, "sub": np.subtract, "abs": np.abs, "neg": np.negative}
 WHOLE = ANY | {
     "min": np.minimum,
     "max": np.maximum,
-    "and": operator.and_,
-    "or": operator.or_,
-    "xor": operator.xor,
-    "not": operator.invert,
-    "mul.lo": operator.mul,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "not": np.invert,
+    "mul.lo": np.multiply,
     "mul.hi": high,
-    "mul.wide": lambda a, b: wide(a) * wide(b),
+    "mul.wide": lambda a, b: np.multiply(a, b, dtype=WIDE[a.dtype]),
     "mad.lo": lambda a, b, c: a * b + c,
     "mad.hi": lambda a, b, c: high(a, b) + c,
-    "mad.wide": lambda a, b, c: wide(a) * wide(b) + c,
+    "mad.wide": lambda a, b, c: np.multiply(a, b, dtype=WIDE[a.dtype]) + c,
     "div": quotient,
     "rem": lambda a, b: by_zero(np.fmod(a, b), b),
     "shl": shift(operator.lshift),
@@ -386,14 +374,14 @@ WHOLE = ANY | {
 }
 FLOAT = {  # of all floats, on arrays of their type; of 16 bits on float64, rounded once: exact before
     "abs": np.abs,
-    "neg": operator.neg,
-    "add": operator.add,
-    "sub": operator.sub,
-    "mul": operator.mul,
+    "neg": np.negative,
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
     "min": least,
     "max": greatest,
     "copysign": lambda a, b: np.copysign(b, a),
-    "div.rn": operator.truediv,
+    "div.rn": np.true_divide,
     "rcp.rn": lambda a: a.dtype.type(1) / a,
     "sqrt.rn": np.sqrt,
 }
@@ -443,7 +431,7 @@ FLOAT["div.approx"] = lambda a, b: np.where(np.abs(b) > 2.0**126, a * np.copysig
 FLOAT |= {f"{short}.approx.ftz": upper_words(APPROXIMATE[short]) for short in ("rcp", "rsqrt")}  # of float64 alone
 FLOAT["ex2.approx.ftz"] = FLOAT["ex2.approx"]  # of bfloat16
 OF_HALVES = ("abs", "neg", "add", "sub", "mul", "min", "max", "ex2.approx", "ex2.approx.ftz", "tanh.approx")
-PREDICATE = {"and": operator.and_, "or": operator.or_, "xor": operator.xor, "not": operator.invert}
+PREDICATE = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "not": np.invert}
 TESTS = {
     "finite": np.isfinite,
     "infinite": np.isinf,

@@ -14,7 +14,6 @@ of it: `warps`; how a kernel gets its arguments: `launch`; what comes out: `resu
 
 import functools
 import itertools
-import operator
 from dataclasses import replace
 
 import numpy as np
@@ -31,6 +30,8 @@ from .warp_groups import GROUP, held_by_threads, matrix, pieces, product, regist
 from .warps import WARP
 from .warpwide import matrices
 
+WEAKER = {"weak": WEAK, "volatile": VOLATILE}
+MANY = 1 << 12  # lanes, whose arithmetic takes longer than to call NumPy
 BARRIERS = 16  # of a block
 EVERYONE = 0xFFFFFFFF  # the mask of all of a warp
 TIMES = 4  # that lanes come back, until what they held is looked at no more
@@ -43,6 +44,7 @@ class Blocks:
     """Some blocks of a launch, side by side. A lane is one of their threads.
 
     registers  {type: array (registers, lanes)}, `Views`; the types of one size are the same bits
+    beside     {width: the same for so many lanes, while some of them do arithmetic}
     ready      {instruction: lanes that stand there}, each (n,) and in order; `waiting` likewise, at barriers, and
                `meeting`, at instructions that warps do together
     threads    (lanes,) int64: the thread's number among those of all blocks, with room for whole warps
@@ -52,7 +54,7 @@ class Blocks:
                how many threads that waits for, 0 for all; `arrived`, {barrier: clocks of threads that do not wait}
     own        (units,) bool: what of its local memory each thread has set; `unset`, the `Unset` where one uses others
     aside      {instruction: lanes} that go round where nothing changes; `sure` whether nothing can change by itself
-    slots      (lanes,) int64: a number for each thread, with room for whole warps in each block; `warp_of`, its warp's
+    slots      (lanes,) int64: a number for each thread, with room for whole warps in each block
     alive      (warps,) uint32: a bit for each thread that has not left; `staying`, how many those are
     groups     (lanes,) int64: how many groups of copies each thread has closed
     copies     those on their way: tuples (lanes, groups, place, bytes, stamps), each array with one row a copy
@@ -67,10 +69,11 @@ class Blocks:
         types = {bits: f"u{bits // 8}" if bits > 1 else bool for bits in (1, 16, 32, 64)}
         rows = {bits: np.zeros((launch.program.rows[bits], self.lanes), dtype) for bits, dtype in types.items()}
         self.registers = Views(lambda kind: rows[bits_of(kind)].view(TYPES[kind]))
+        beside = {bits: np.empty_like(some[:, :MANY]) for bits, some in rows.items()}
+        self.beside = Views(lambda w: Views(lambda kind: beside[bits_of(kind)][:, :w].view(TYPES[kind])))
         everyone = np.arange(self.lanes)
         self.block_of, thread = everyone // threads, everyone % threads
         self.slots, self.warps = self.block_of * launch.slots + thread, blocks.size * launch.slots // WARP
-        self.warp_of = self.slots // WARP
         self.threads = blocks[self.block_of] * launch.slots + thread
         self.passed = np.zeros(self.lanes, np.int64)
         self.rounds = np.zeros(self.lanes, np.int32)
@@ -84,11 +87,10 @@ class Blocks:
             self.registers["u32"][launch.program.places[name][1]] = value["xyz".index(axis)] if axis else value
         shared, local = Memory(launch.program.shared, blocks.size), Memory(launch.program.local, self.lanes)
         self.memories = {"global": launch.memory, "shared": shared, "local": local}
-        self.copies_at, self.own_at = self.block_of * shared.size, everyone * local.size
         self.notes = Notes(shared.cells[f"u{8 * launch.program.unit}"], launch.slots, near=True)
         self.unset, self.own = None, np.zeros(local.nowhere // launch.program.local_unit + WARP, bool)
         self.steps, self.ends = [None] * len(self.operations), launch.program.ends
-        self.counted, self.touched = (None, 0), None
+        self.counted, self.touched, self.some = (None, 0), None, (None,)
         if launch.program.named:
             self.barrier, self.expected = np.zeros((2, self.lanes), np.int64)
             self.arrived = {}
@@ -148,6 +150,8 @@ class Blocks:
             step = self.bound_arithmetic(number, self.ends[number])
         elif op.act == "branch":
             step = self.bound_branch(op, number)
+        elif op.act in ("load", "store", "atomic") and op.guard is None and op.space != "any":
+            step = self.bound_move(op, number, getattr(self, f"{op.act}_once"))
         else:
             step = functools.partial(getattr(self, op.act), op, number)
         if self.unset:
@@ -173,19 +177,45 @@ class Blocks:
 
     def bound_arithmetic(self, number, end):
         """The same for arithmetic without a guard, all of it up to `end`."""
-        line, registers, tally, everyone = self.launch.program.line(number, end), self.registers, self.tally, self.lanes
-        at_once = for_some = None
+        operations, tally, bound, everyone = self.operations[number:end], self.tally, {}, self.lanes
 
         def step(lanes):
-            nonlocal at_once, for_some
             tally(number, lanes, end)
             if lanes.size == everyone:
-                at_once = at_once or line.for_all(registers)
-                for do in at_once:
-                    do()
+                wide, registers, width = lanes, self.registers, 0
+            elif lanes.size > MANY:
+                for op in operations:
+                    self.calculate(op, lanes)
+                return lanes
             else:
-                for_some = for_some or line.for_some(registers)
-                for_some(lanes)
+                wide, registers, width = self.side_by_side(lanes)
+            if width not in bound:
+                bound[width] = straight_line(operations, self.registers, registers)
+            reads, steps, writes = bound[width]
+            for register, place in reads:
+                register.take(wide, None, place, "clip")
+            for do in steps:
+                do()
+            for register, place in writes:
+                register[wide] = place
+            return lanes
+
+        return step
+
+    def side_by_side(self, lanes):
+        """(lanes, registers for so many, how many): some lanes, and the last of them again up to one of few widths."""
+        if lanes is not self.some[0]:
+            step = max(2 * WARP, 1 << lanes.size.bit_length() >> 3)
+            width = min(self.lanes, -(-lanes.size // step) * step)
+            self.some = lanes, lanes.take(self.everyone[:width], mode="clip"), self.beside[width], width
+        return self.some[1:]
+
+    def bound_move(self, op, number, once):
+        """The same for loads, stores and atomics of one memory, all of whose lanes do it; `once`: the method."""
+
+        def step(lanes):
+            self.tally(number, lanes)
+            once(op, number, lanes)
             return lanes
 
         return step
@@ -295,10 +325,9 @@ class Blocks:
         many, warps = lanes.size, self.warps
         if many < self.lanes:
             if lanes is not self.counted[0]:
-                warps = int(self.warp_of[lanes[-1]] - self.warp_of[lanes[0]]) + 1 if many else 0
+                warps = int(self.slots[lanes[-1]] // WARP - self.slots[lanes[0]] // WARP) + 1 if many else 0
                 if warps > 2:  # perhaps not all between
-                    of = self.warp_of[lanes]
-                    warps = 1 + np.count_nonzero(of[1:] != of[:-1])
+                    warps = 1 + np.count_nonzero(np.diff(self.slots[lanes] // WARP))
                 self.counted = lanes, warps
             warps = self.counted[1]
         launch, end = self.launch, end or number + 1
@@ -833,22 +862,18 @@ class Blocks:
     # ---------------------------------------------------------------- arithmetic
 
     def compute(self, op, number, lanes):
-        """Arithmetic."""
+        """Arithmetic with a guard."""
         doing = self.doing(op, number, lanes)
         if doing.size:
-            index = self.index(doing)
-            self.write(op.to[0], index, op.function(*[self.read(operand, index) for operand in op.of]))
+            self.calculate(op, doing)
         return lanes
 
-    def compute_both(self, op, number, lanes):
-        """Arithmetic with two results."""
-        doing = self.doing(op, number, lanes)
-        if doing.size:
-            index = self.index(doing)
-            results = op.function(*[self.read(operand, index) for operand in op.of])
-            for to, result in zip(op.to, results, strict=False):
-                self.write(to, index, result)
-        return lanes
+    def calculate(self, op, lanes):
+        """The same for these lanes."""
+        index = self.index(lanes)
+        made = op.function(*[self.read(operand, index) for operand in op.of])
+        for to, one in zip(op.to, made if isinstance(made, tuple) else (made,), strict=False):
+            self.write(to, index, one)
 
     def unpack(self, op, number, lanes):
         """`mov` of a register into its two halves."""
@@ -941,30 +966,25 @@ class Blocks:
 
     # ---------------------------------------------------------------- memory
 
-    def load(self, op, number, lanes):
-        """`ld`, of one element or several."""
-        doing = self.doing(op, number, lanes)
-        if doing.size and not self.several(self.load_once, op, number, doing):
-            self.load_once(op, number, doing)
+    def move(self, op, number, lanes):
+        """`ld` and `st`, of one element or several, `atom` and `red`."""
+        doing, once = self.doing(op, number, lanes), getattr(self, f"{op.act}_once")
+        if doing.size and not self.several(once, op, number, doing):
+            once(op, number, doing)
         return lanes
 
+    load = store = atomic = move
+
     def load_once(self, op, number, doing):
-        """The same, in one memory."""
+        """`ld`, in one memory."""
         cells, place = self.reach(op, number, doing)
         index = self.index(doing)
         self.polled |= op.order != "weak"
         for part, to in enumerate(op.to):
             self.write(to, index, cells[place[:, part]])
 
-    def store(self, op, number, lanes):
-        """`st`, of one element or several."""
-        doing = self.doing(op, number, lanes)
-        if doing.size and not self.several(self.store_once, op, number, doing):
-            self.store_once(op, number, doing)
-        return lanes
-
     def store_once(self, op, number, doing):
-        """The same, in one memory."""
+        """`st`, in one memory."""
         index = self.index(doing)
         given = [self.full(operand, doing, index) for operand in op.of[1:]]
         values = np.stack(given, axis=1) if given[1:] else given[0][:, None]
@@ -972,15 +992,8 @@ class Blocks:
         cells, place = self.reach(op, number, doing, values)
         cells[place] = values
 
-    def atomic(self, op, number, lanes):
-        """`atom` and `red`."""
-        doing = self.doing(op, number, lanes)
-        if doing.size and not self.several(self.atomic_once, op, number, doing):
-            self.atomic_once(op, number, doing)
-        return lanes
-
     def atomic_once(self, op, number, doing):
-        """The same, in one memory."""
+        """`atom` and `red`, in one memory."""
         cells, place = self.reach(op, number, doing)
         index = self.index(doing)
         before, given = np.zeros(doing.size, cells.dtype), [self.full(one, doing, index) for one in op.of[1:]]
@@ -1023,7 +1036,7 @@ class Blocks:
         if space == "global":
             self.watch_global(op, number, lanes, place, inside, values, array)
         else:
-            place += (self.copies_at if space == "shared" else self.own_at)[index]
+            place += memory.apart * (self.block_of if space == "shared" else self.everyone)[index]
         if self.unset and space != "local" and op.act in ("store", "atomic"):
             for operand in op.of[1:]:
                 self.unset.use(number, lanes, self.unset.of(operand, lanes))
@@ -1069,7 +1082,7 @@ class Blocks:
             who = self.threads[lanes[away]], self.rounds[lanes[away]]
             accesses = (self.access(op, *who, space, array, offsets[away]),)
             self.launch.find("out of bounds", number, text, np.count_nonzero(~inside), accesses=accesses)
-        crooked = address & op.within_multiple
+        crooked = address & op.odd
         if np.count_nonzero(crooked):
             text = "thread {thread} of block {block} moves {bytes} bytes at no multiple of {multiple}"
             named = self.place_of(lanes[np.argmax(crooked > 0)]) | {"bytes": op.width, "multiple": op.width & -op.width}
@@ -1110,14 +1123,15 @@ class Blocks:
             rows = np.repeat(lanes, many) if many > 1 else lanes
             self.touched = lanes, many, rows, self.threads[rows], (self.passed[rows] + 1) << TIME
         *_, rows, threads, bounds = self.touched
-        kind = STRONG if op.act == "atomic" else {"weak": WEAK, "volatile": VOLATILE}.get(op.order, STRONG)
+        kind = STRONG if op.act == "atomic" else WEAKER.get(op.order, STRONG)
         if kind == STRONG and op.scope == "cta":
             kind = IN_BLOCK
         if self.warps_know is None and not self.launch.program.orders:
             ordered = None
         else:
             ordered = functools.partial(self.ordered, rows, kind != WEAK and op.act == "load")
-        return Touching(threads | now << TIME, bounds, kind, ordered, lambda before: np.isin(before & THREAD, threads))
+        stamps = threads | np.array(now << TIME)
+        return Touching(stamps, bounds, kind, ordered, lambda before: np.isin(before & THREAD, threads))
 
     def ordered(self, rows, strong, before, which):
         """Where those of `rows` that are asked for know of earlier accesses; `strong`: by a strong load."""
@@ -1257,6 +1271,38 @@ class Blocks:
         return spelled(int(self.blocks[number]), self.launch.grid)
 
 
+def straight_line(operations, registers, beside):
+    """Arithmetic on registers `beside` those of all lanes, or on these themselves: (reads, steps, writes).
+
+    reads, writes  [(register, its place beside)], to be read before, and written behind
+    steps          functions without arguments, one behind the other
+    """
+    reads, steps, writes = {}, [], {}
+
+    def place_of(operand, noted):
+        place, register = (some[operand[0]][operand[1]] for some in (beside, registers))
+        if beside is not registers and (place.itemsize, operand[1]) not in writes:
+            noted[place.itemsize, operand[1]] = register, place
+        return place
+
+    for op in operations:
+        taken = [place_of(one, reads) if isinstance(one, tuple) else one for one in op.of]
+        results = [place_of(one, writes) for one in op.to]
+        types = {one.dtype for one in taken}
+        if isinstance(op.function, np.ufunc) and len(types) == 1 and results[0].dtype in (np.bool_, *types):
+            steps.append(functools.partial(op.function, *map(np.asarray, taken), out=results[0]))
+        else:
+            steps.append(functools.partial(assign, results, op.function, taken))
+    return [*reads.values()], steps, [*writes.values()]
+
+
+def assign(places, function, taken):
+    """Put what a function makes of arrays, one or a tuple of them, in these places; what has none is left out."""
+    made = function(*taken)
+    for place, one in zip(places, made if isinstance(made, tuple) else (made,), strict=False):
+        place[:] = one
+
+
 def along(number, sides):
     """The places along x, y and z of thread or block `number`, where there are `sides` of them along each."""
     return np.unravel_index(number, sides[::-1])[::-1]
@@ -1287,13 +1333,13 @@ def spelled(number, sides):
     return f"({', '.join(map(str, along(number, sides)[: 3 if sides[2] > 1 else 2]))})"
 
 
-SHIFTS = {1 << bits: np.array(bits) for bits in range(5)}
+SHIFTS, FIRST = {1 << bits: np.array(bits) for bits in range(5)}, np.arange(16)
 
 
 def in_units(place, size, width):
     """The units of `size` bytes that accesses of `width` bytes at these places touch: (n, units), counted from 0."""
     first = (place >> SHIFTS[size] if size in SHIFTS else place // size)[:, None]
-    return first + np.arange(width // size) if width > size else first
+    return first + FIRST[: width // size] if width > size else first
 
 
 def nearest(memory, address):

@@ -18,6 +18,7 @@ OF_WARP, OF_BLOCK, SEVERAL = 1 << 30, 2 << 30, 3 << 30
 SEVERAL_THREADS = THREAD | SEVERAL
 KIND, TIME, ON_ITS_WAY = 32, 34, 1 << 62
 MOST_PUT_OFF = 1 << 21  # words of loads that are not noted yet: 50 MB
+WIDE = 1 << 12  # words of a load
 A_LOAD = 64  # words, as much memory as one such load takes besides
 ALIKE = 16  # stores of several threads to one word that are remembered
 WEAK, VOLATILE, STRONG, IN_BLOCK = range(4)
@@ -41,7 +42,8 @@ class Memory:
     A place counts bytes: from the beginning of a copy, or of the first copy.
 
     arrays   list of (name, address, bytes), by rising addresses
-    size     bytes of one copy
+    size     bytes of one copy; `apart`, the same as an array of no axes, which NumPy takes faster than a number
+    starts   [(address, place in a copy)] of each array, likewise
     cells    {type: all copies as one array of that type}, `Views`
     nowhere  the place of a few bytes behind all copies, for accesses outside of every array
     """
@@ -51,8 +53,9 @@ class Memory:
         sizes = (-(-size // WIDEST) * WIDEST for size in self.bytes)
         self.first = np.array([*itertools.accumulate(sizes, initial=0)], np.int64)
         self.size = int(self.first[-1])
+        self.apart = np.array(self.size)
         self.starts = [
-            (np.array(address, np.uint64), np.array(first)) for address, first in zip(self.addresses, self.first)
+            *zip(map(np.array, np.array(self.addresses, np.uint64)), map(np.array, self.first), strict=False)
         ]
         self.nowhere = self.size * copies
         words = np.full((self.nowhere + WIDEST) // 4, NO_NUMBER, np.uint32)
@@ -108,19 +111,21 @@ class Notes:
     Of several readers that nothing orders, one stamp is left: a flag that orders the last of them orders all.
 
     Who reads matters only to those who store there later. So where only barriers order accesses, loads are put off
-    until somebody stores to one of these words: mostly for ever.
+    until somebody stores to one of these words: mostly for ever. Those of different words are then noted together.
+    Wide loads of words that threads of several blocks touch are not put off: to hold them would take longer.
 
     cells    the words' values, unsigned
     slots    numbers of a block's threads
     near     whether only threads of one block touch the same words
-    put_off  [(words, `Touching`)], loads that are not noted yet; `awaiting`, bool, the words of these; `taken`, how
-             many words they take, with `A_LOAD` for each load
+    put_off  [[(words, `Touching`)]], loads that are not noted yet, in groups without a common word; `awaiting`, int32,
+             in which of these each word is last, counted from 1; `taken`, how many words they take, with `A_LOAD` for
+             each load
     """
 
     def __init__(self, cells, slots, near):
         self.cells, self.slots, self.near, self.copies = cells, slots, near, False
         self.writers, self.readers = np.zeros((2, cells.size), np.int64)
-        self.put_off, self.taken, self.awaiting = [], 0, np.zeros(cells.size, bool)
+        self.put_off, self.taken, self.awaiting = [], 0, np.zeros(cells.size, np.int32)
         self.alike = {}  # {time: threads}, the last of those when several stored the same to one word
 
     def unordered(self, before, by):
@@ -188,12 +193,15 @@ class Notes:
                 held[words[missing]] = self.both(now[missing], stamps[missing])
 
     def read(self, words, by):
-        """Note loads. Returns (race, last, unwritten): where they race, with which stamps, where nobody wrote, or None."""
-        if by.ordered:
+        """Note loads. Returns (race, last, unwritten): where they race, with which stamps, and where nobody wrote."""
+        if by.ordered or (words.size > WIDE and not self.near):
+            self.note_loads()
             self.note_load(words, by)
         else:
-            self.put_off.append((words, by))
-            self.awaiting[words] = True
+            if not self.put_off or np.count_nonzero(self.awaiting[words] == len(self.put_off)):
+                self.put_off.append([])
+            self.put_off[-1].append((words, by))
+            self.awaiting[words] = len(self.put_off)
             self.taken += words.size + A_LOAD
             if self.taken > MOST_PUT_OFF:
                 self.note_loads()
@@ -205,9 +213,12 @@ class Notes:
 
     def note_loads(self):
         """Note the loads that were put off."""
-        for words, by in self.put_off:
-            self.note_load(words, by)
-        self.forget_loads()
+        for loads in self.put_off:
+            words = np.concatenate([some for some, _ in loads])
+            stamps, bounds = (np.concatenate([getattr(by, what) for _, by in loads]) for what in ("stamps", "bounds"))
+            self.note_load(words, Touching(stamps, bounds, WEAK, None, None))
+            self.awaiting[words] = 0
+        self.put_off, self.taken = [], 0
 
     def note_load(self, words, by):
         """Note a load, for those who store there later."""
@@ -219,7 +230,7 @@ class Notes:
 
     def forget_loads(self):
         """Forget the loads that were put off: all threads have passed a barrier since, and nothing races with them."""
-        self.put_off, self.taken, self.awaiting[:] = [], 0, False
+        self.put_off, self.taken, self.awaiting[:] = [], 0, 0
 
     def write(self, words, by, values=None, copied=False, changes=False):
         """Note stores, copies on their way, or atomics; returns where they race, bool, and with which stamps."""

@@ -12,14 +12,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .arithmetic import IN_MEMORY, TYPES, bits_of, carrying, operation, same, unknown
+from .arithmetic import IN_MEMORY, TYPES, carrying, operation, unknown
 from .formats import SMALL
 from .linking import bytes_of, read_ptx
 from .mathematics import mathematics
 from .mbarrier import CHANGES, COUNT, over, parity_over
 from .memory import WIDEST
 from .reader import Instruction, PTXError, int_of, literal
-from .straight import StraightLine
 from .warp_groups import DEPTH, WITHIN
 from .warpwide import (
     REDUCTIONS,
@@ -147,13 +146,9 @@ class Operation:
     barrier: tuple = ()
 
     def __post_init__(self):
-        """`offset`, and the bits of an address that are 0 where it is a multiple of the width, as arrays of no axes.
-
-        NumPy takes those faster than numbers.
-        """
+        """`offset`, and the bits of an address that are 0 at a multiple of the width: NumPy takes arrays faster."""
         multiple = max(1, self.width & -self.width)  # a copy may read any number of bytes
-        self.further = np.array(self.offset % (1 << 64), np.uint64)
-        self.within_multiple = np.array(multiple - 1, np.uint64)
+        self.further, self.odd = np.array(self.offset % (1 << 64), np.uint64), np.array(multiple - 1, np.uint64)
 
 
 class Decoded:
@@ -165,7 +160,6 @@ class Decoded:
     named    whether it has other barriers than a block's first, of all its threads
     orders   whether it has those, a fence, an acquire or a release
     ends     of each instruction: the next one, or, of arithmetic, the one behind the straight line that it begins
-    within   {(bits, row)} of registers that only one straight line touches, and sets first
     local_unit  bytes of the smallest element of a thread's own memory that it moves, 4 at most
     unit     bytes of the smallest element that it moves, 4 at most: who touched what is noted for each so many
     """
@@ -202,35 +196,18 @@ class Decoded:
         )
         self.unit = min([4, *watched])
         self.local_unit = min([4, *(op.size for op in self.operations if op.width and op.space in ("local", "any"))])
-        self.find_straight_lines()
+        self.ends = self.ends_of_lines()
 
-    def find_straight_lines(self):
-        """Set `ends` and `within`."""
-        entered, many = {*self.program.labels.values()}, len(self.operations)
-        entered |= {op.target for op in self.operations if op.act == "push"}
-        arithmetic = [op.act == "compute" and op.guard is None for op in self.operations] + [False]
-        self.ends = [*range(1, many + 1)]
-        for number in range(many - 2, -1, -1):
-            if arithmetic[number] and arithmetic[number + 1] and number + 1 not in entered:
-                self.ends[number] = self.ends[number + 1]
-        only = {}  # {register: where the one line ends that touches it, and sets it first; 0 for none}
-        for op, end, alone in zip(self.operations, self.ends, arithmetic, strict=False):
-            for kind, row in registers_in((op.of, op.mask, op.barrier, getattr(op.function, "of", ()))):
-                if not alone or only.get((bits_of(kind), row)) != end:
-                    only[bits_of(kind), row] = 0
-            for kind, row in op.to:
-                if not alone or only.setdefault((bits_of(kind), row), end) != end:
-                    only[bits_of(kind), row] = 0
-            if op.guard is not None:
-                only[1, op.guard] = 0
-        self.within, self.lines = {register for register, end in only.items() if end}, {}
-
-    def line(self, number, end):
-        """The `StraightLine` of arithmetic from an instruction up to another."""
-        if (number, end) not in self.lines:
-            within = self.within if end == self.ends[number] else ()
-            self.lines[number, end] = StraightLine(self.operations[number:end], within)
-        return self.lines[number, end]
+    def ends_of_lines(self):
+        """The `ends`. Nothing leads into a straight line but from above."""
+        ends = [*range(1, len(self.operations) + 1)]
+        entered = {op.target for op in self.operations if op.act in ("branch", "push")}
+        entered |= {one for op in self.operations if op.act == "branch_by_number" for one in op.function}
+        straight = [op.act == "compute" and op.guard is None for op in self.operations]
+        for number in range(len(straight) - 2, -1, -1):
+            if straight[number] and straight[number + 1] and number + 1 not in entered:
+                ends[number] = ends[number + 1]
+        return ends
 
     def excuse_guesses(self):
         """Let a load of what a compare-and-swap swaps be strong, as in CUDA's atomics: a wrong guess loses nothing."""
@@ -400,7 +377,7 @@ class Decoded:
         if name[0] == "setp" and "|" in texts[0]:
             function, of, _ = operation(instruction)
             to = self.operands(re.split(r"\s*\|\s*", texts[0]), ("pred", "pred"))
-            return Operation(instruction, "compute_both", "other", function, to, self.operands(texts[1:], of))
+            return Operation(instruction, "compute", "other", function, to, self.operands(texts[1:], of))
         if texts[1:] and texts[1] in CLOCKS:
             to = self.operands(texts[:1], (f"u{CLOCKS[texts[1]]}",))
             return Operation(instruction, "clock", "other", to=to, target=32 * texts[1].endswith("hi"))
@@ -412,13 +389,18 @@ class Decoded:
         if name[0] == "getctarank":
             return self.compute(instruction, "other", lambda a: np.uint32(0), texts, "u32", (f"u{name[-1][1:]}",))
         if name[0] in ("mov", "cvta"):
+            same = np.positive if kind != "pred" else lambda a: a
             return self.compute(instruction, "other", same, texts, kind, (kind,))
         function, of, to = operation(instruction)
         if name[0] == "cvt":
             function, of, to = self.widened(function, of, to, texts)
         fused, floats = name[0] in ("fma", "mad") and to[0] == "f", "f" in (to[0], of[0][0])
         what = "FMA" if fused else "other float" if floats else "whole-number arithmetic"
-        return self.compute(instruction, what, function, texts, to, of)
+        op = self.compute(instruction, what, function, texts, to, of)
+        if name[0] in ("shl", "shr") and not isinstance(op.of[1], tuple) and op.of[1] < bits_of(kind):
+            op.function = np.left_shift if name[0] == "shl" else np.right_shift
+            op.of = op.of[0], TYPES[kind].type(op.of[1])
+        return op
 
     def barrier(self, instruction, name, texts):
         """A barrier of a block: `bar.sync` and its like."""
@@ -460,10 +442,8 @@ class Decoded:
         if what == "mathematics":
             takes, gives, function = mathematics()[texts[0] if len(instruction.name) < 3 else instruction.name[2]]
             of = [kind for kind in takes if kind != "p64"]
-            if len(gives) == 1:
-                return self.compute(instruction, "other float", lambda *values: function(*values)[0], texts, *gives, of)
             to, of = self.operands(texts[: len(gives)], gives), self.operands(texts[len(gives) :], of)
-            return Operation(instruction, "compute_both", "other float", function, to, of)
+            return Operation(instruction, "compute", "other float", function, to, of)
         if what == "vprintf":
             to = self.operands(texts[2:], ("u32",))
             return Operation(instruction, "print", "other", None, to, self.operands(texts[:2], ("u64", "u64")))
@@ -494,7 +474,7 @@ class Decoded:
         to = self.operands((texts[0], "%carry"), (kind, "pred"))[: 1 + ("cc" in name)]
         if len(of) != (4 if short.startswith("mad") else 3):
             raise LookupError
-        return Operation(instruction, "compute_both", "whole-number arithmetic", carrying(short), to, of)
+        return Operation(instruction, "compute", "whole-number arithmetic", carrying(short), to, of)
 
     def widened(self, function, of, to, texts):
         """The same for `cvt`, whose operands may stand in registers wider than their types."""
@@ -778,13 +758,9 @@ def ordered(name):
     )
 
 
-def registers_in(operands):
-    """The registers among operands, and among tuples of them, as (type, row)."""
-    for one in operands if isinstance(operands, tuple) else ():
-        if isinstance(one, tuple) and one and isinstance(one[0], str):
-            yield one
-        else:
-            yield from registers_in(one)
+def bits_of(kind):
+    """Bits of a type, such as 32 for "f32"."""
+    return 1 if kind == "pred" else 8 * IN_MEMORY[kind].itemsize
 
 
 def vector(text):

@@ -10,7 +10,7 @@ import numpy as np
 
 from .formats import canonical32, rounded
 
-ABOVE_ONE = 1 + 2.0**-50
+ABOVE_ONE, SPLIT = np.array(1 + 2.0**-50), np.array(2.0**27 + 1)  # NumPy takes numbers slower
 TINY = np.finfo(np.float32).tiny  # the least that is normal
 
 
@@ -144,44 +144,27 @@ def rounded_root(exact, way):
 def fused64(a, b, c):
     """a * b + c, rounded once; arrays of float64.
 
-    What is left over by the last sum lies below half of a last bit: then the sum is the nearest, whatever was lost.
+    What is left over by the last sum lies below half of a last bit, mostly: then the sum is the nearest, whatever was
+    lost before. What is not, and near the ends of the range, is done by fractions.
     """
     product, low = two_product(a, b)
-    high, rest = two_sum(product, c)
-    rest = rest + low
+    high, middle = two_sum(product, c)
+    rest = middle + low
     result = high + rest
     left = rest - (result - high)
-    right = (result + left * ABOVE_ONE == result) & (np.abs(result) > 1e-230)
+    right = result + left * ABOVE_ONE == result
+    if np.count_nonzero(right) == right.size == np.count_nonzero(result * result):  # nor is any as small as 1e-162
+        return result
+    nothing = (a == 0) | (b == 0)
+    result = np.where(nothing, high, result)
+    right = nothing | right & (result * result > 0)
     if np.count_nonzero(right) < right.size:
-        nothing = (a == 0) | (b == 0)
-        result, wrong = np.where(nothing, high, result), ~(right | nothing)
-        if np.count_nonzero(wrong):
-            result, wrong = np.array(result, ndmin=1), np.atleast_1d(wrong)
-            some = (np.broadcast_to(value, right.shape) for value in (a, b, c))
-            result[wrong] = fused64_anywhere(*(np.atleast_1d(value)[wrong] for value in some))
-            return result.reshape(right.shape)
-    return result
-
-
-def fused64_anywhere(a, b, c):
-    """The same of any numbers. Source: as `fused32`; near the ends of the range by fractions."""
-    a, b, c = np.broadcast_arrays(*(np.asarray(value, np.float64) for value in (a, b, c)))
-    product = a * b
-    high, low = two_product(a, b)
-    rest_high, rest_low = two_sum(c, low)
-    high, middle = two_sum(high, rest_high)
-    result = np.where(np.isfinite(high), high + to_odd(*two_sum(middle, rest_low)), product + c)
-    size, given = np.abs(product), np.maximum(np.abs(a), np.maximum(np.abs(b), np.abs(c)))
-    safe = (size > 1e-250) & (size < 1e290) & (given < 1e290) & (np.abs(result) > 1e-250)
-    safe |= (a == 0) | (b == 0) | ~np.isfinite(given)
-    result = np.where((a == 0) | (b == 0) | ~np.isfinite(given), product + c, result)
-    result = np.where(np.isfinite(a) & np.isfinite(b) & np.isinf(c), c, result)
-    if not safe.all():
-        result = np.array(result, ndmin=1)
-        result[np.atleast_1d(~safe)] = directed64("fma", "rn")(
-            *(np.atleast_1d(value)[np.atleast_1d(~safe)] for value in (a, b, c))
-        )
-        result = result.reshape(a.shape)
+        right |= (two_sum(middle, low)[1] == 0) & (np.abs(product) > 1e-250)  # nothing was lost
+    if np.count_nonzero(right) < right.size:
+        result, wrong = np.array(result, ndmin=1), np.atleast_1d(~right)
+        some = (np.broadcast_to(value, wrong.shape)[wrong] for value in (a, b, c))
+        result[wrong] = directed64("fma", "rn")(*some)
+        return result.reshape(right.shape)
     return result
 
 
@@ -196,12 +179,17 @@ def two_product(x, y):
     """(p, e): p = x * y rounded, p + e = x * y exactly (Dekker)."""
 
     def halves(value):
-        t = 134217729.0 * value  # 2**27 + 1
-        high = t - (t - value)
+        high = SPLIT * value
+        high -= high - value
         return high, value - high
 
     (xh, xl), (yh, yl), p = halves(x), halves(y), x * y
-    return p, xl * yl - (((p - xh * yh) - xl * yh) - xh * yl)
+    e = xh * yh
+    e -= p
+    e += xl * yh
+    e += xh * yl
+    e += xl * yl
+    return p, e
 
 
 def to_odd(s, e):

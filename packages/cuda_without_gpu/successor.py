@@ -25,13 +25,7 @@ ATOMIC = re.compile(r"\batom\.(shared|global)?\.?cas\.b(\d+)")
 LINE = re.compile(r"^[ \t]*\.loc\s+(\d+ \d+)", re.MULTILINE)
 ADDRESS = re.compile(r"(?<=[ \[])\d{9,}(?=[;\]+])")  # of a device array that a kernel captures, among other numbers
 FAILED = "__numba_cuda_mlir_error_code"  # a variable of the PTX: what a kernel with debug=True has raised
-RAISED = {
-    1: (AssertionError, "Kernel assertion failed"),
-    2: (IndexError, "Index out of bounds in kernel"),
-    3: (ValueError, "Invalid value in kernel"),
-    4: (RuntimeError, "Runtime error in kernel"),
-    5: (ZeroDivisionError, "Division by zero in kernel"),
-}
+RAISED = {1: AssertionError, 2: IndexError, 3: ValueError, 5: ZeroDivisionError}
 HEAP = """
 .global .align 16 .b8 heap[8388608];
 .global .align 8 .u64 heap_used[1];
@@ -47,10 +41,7 @@ HEAP = """
 FULL: st.param.b64 [back], %n4;
     ret;
 }
-.func free (.param .b64 place)
-{
-    ret;
-}
+.func free (.param .b64 place) { ret; }
 """  # what a GPU's own has, too; what is freed is not given again
 SHARED = {}  # {what the PTX calls a shared array: its name in the source}
 
@@ -198,15 +189,13 @@ class OfSuccessor(Launch):
 
     def captured_arrays(self):
         """{a name, as C++ has it: bytes} of each device array whose address stands in the PTX."""
-        outside = inspect.getclosurevars(self.kernel.py_func)
-        seen = {**outside.globals, **outside.nonlocals}.items()
+        owners = [owner_at(int(place)) for place in ADDRESS.findall(readable(self.kernel.code))]
+        owners = {id(owner): owner for owner in owners if owner is not None}
+        outside = inspect.getclosurevars(self.kernel.py_func) if owners else None
+        seen = {**outside.globals, **outside.nonlocals}.items() if owners else ()
         named = {id(owner_of(array_of(one))): name for name, one in seen if hasattr(one, "__cuda_array_interface__")}
-        found = {}
-        for place in ADDRESS.findall(readable(self.kernel.code)):
-            if (owner := owner_at(int(place))) is not None:
-                name = named.get(id(owner), f"captured_{len(found)}")
-                found.setdefault(id(owner), (f"_Z{len(name)}{name}", owner))
-        return dict(found.values())
+        names = [named.get(owner, f"captured_{number}") for number, owner in enumerate(owners)]
+        return {f"_Z{len(name)}{name}": owner for name, owner in zip(names, owners.values(), strict=True)}
 
     def text(self):
         """Its PTX, with a variable for each array that it captures."""
@@ -231,8 +220,7 @@ class OfSuccessor(Launch):
     def raise_what_it_raised(self, run):
         """Raise the exception that it raised itself, with debug=True: which one is all that is known."""
         if number := int(run.variables[FAILED].view(np.int32)[0]):
-            kind, words = RAISED[number]
-            raise kind(f"{words}: {self.kernel.py_func.__name__}")
+            raise RAISED.get(number, RuntimeError)(f"{self.kernel.py_func.__name__}, a kernel, raised it")
 
 
 class Given(Arguments):

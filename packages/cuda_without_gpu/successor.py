@@ -59,7 +59,8 @@ def stand_in() -> None:
     replace(descriptor, LaunchConfiguration=LaunchConfiguration)
     replace(driver._Linker, complete=linked)
     _program.driver_version = lambda: (99, 0, 0)  # which newer ones ask for before they compile CUDA C++
-    replace(compiler.CodeLibrary, get_kernel_attributes=attributes)
+    hinted = SimpleNamespace(cache_config=no_hint, set_shared_memory_carveout=no_hint)
+    replace(compiler.CodeLibrary, get_kernel_attributes=attributes, get_cufunc=lambda self: hinted)
     begin, resolve = descriptor.MLIRDispatcher.__init__, mlir_lowering.resolve_link_plan
 
     def begin_with_lines(self, py_func, targetoptions=None):
@@ -115,6 +116,10 @@ def linked(linker) -> SimpleNamespace:
 def registers(dispatcher, sig=None):
     """How many registers a thread has: not known here."""
     raise NotImplementedError("a kernel's registers: only NVIDIA's compiler knows them.")
+
+
+def no_hint(*given, **named):
+    """In the place of what tells a driver how to divide a multiprocessor's memory."""
 
 
 def attributes(library) -> dict:

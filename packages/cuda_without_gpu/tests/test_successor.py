@@ -355,6 +355,7 @@ def test_what_a_driver_says_of_a_kernel():
     assert set(fold.get_max_threads_per_block().values()) == {1024}
     with pytest.raises(NotImplementedError, match="registers"):
         fold.get_regs_per_thread()
+    assert cuda.jit("void(float64[:])", shared_memory_carveout="maxl1")(lambda x: None).signatures
 
 
 def test_what_a_next_version_lacks_is_said_by_name():

@@ -76,6 +76,7 @@ def stand_in() -> None:
     replace(descriptor.MLIRDispatcher, __init__=begin_with_lines, get_regs_per_thread=registers)
     replace(mlir_lowering, resolve_link_plan=resolve_with_lines)
     once_imported("numba_cuda_mlir.lowering.cuda", f"{__name__}:let_shared_arrays_have_names")
+    once_imported("numba_cuda_mlir.lowering.print", f"{__name__}:let_integers_print")
 
 
 def let_shared_arrays_have_names() -> None:
@@ -93,6 +94,23 @@ def let_shared_arrays_have_names() -> None:
         SHARED[f"static_shared_memory_{number}"] = (named or [target.name])[0].partition(".")[0]
 
     replace(lowering, cuda_static_shared_memory=lay_and_note_name)
+
+
+def let_integers_print() -> None:
+    """Let `print` hand on 64 bits of an integer, as its format says: of a smaller one nobody sets the upper ones."""
+    from numba_cuda_mlir._mlir.dialects import arith
+    from numba_cuda_mlir._mlir.ir import IntegerType
+    from numba_cuda_mlir.lowering import print as lowering
+
+    form = lowering._get_format_and_values
+
+    def form_wide(lower, value):
+        words, parts = form(lower, value)
+        small = [isinstance(one.type, IntegerType) and one.type.width < 64 for one in parts]
+        wide = IntegerType.get_signless(64) if any(small) else None
+        return words, [arith.extui(wide, one) if less else one for less, one in zip(small, parts, strict=True)]
+
+    replace(lowering, _get_format_and_values=form_wide)
 
 
 def linked(linker) -> SimpleNamespace:

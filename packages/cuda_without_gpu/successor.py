@@ -25,13 +25,7 @@ ATOMIC = re.compile(r"\batom\.(shared|global)?\.?cas\.b(\d+)")
 LINE = re.compile(r"^[ \t]*\.loc\s+(\d+ \d+)", re.MULTILINE)
 ADDRESS = re.compile(r"(?<=[ \[])\d{9,}(?=[;\]+])")  # of a device array that a kernel captures, among other numbers
 FAILED = "__numba_cuda_mlir_error_code"  # a variable of the PTX: what a kernel with debug=True has raised
-RAISED = {
-    1: (AssertionError, "Kernel assertion failed"),
-    2: (IndexError, "Index out of bounds in kernel"),
-    3: (ValueError, "Invalid value in kernel"),
-    4: (RuntimeError, "Runtime error in kernel"),
-    5: (ZeroDivisionError, "Division by zero in kernel"),
-}
+RAISED = {1: AssertionError, 2: IndexError, 3: ValueError, 5: ZeroDivisionError}
 HEAP = """
 .global .align 16 .b8 heap[8388608];
 .global .align 8 .u64 heap_used[1];
@@ -47,10 +41,7 @@ HEAP = """
 FULL: st.param.b64 [back], %n4;
     ret;
 }
-.func free (.param .b64 place)
-{
-    ret;
-}
+.func free (.param .b64 place) { ret; }
 """  # what a GPU's own has, too; what is freed is not given again
 SHARED = {}  # {what the PTX calls a shared array: its name in the source}
 
@@ -68,8 +59,8 @@ def stand_in() -> None:
     replace(descriptor, LaunchConfiguration=LaunchConfiguration)
     replace(driver._Linker, complete=linked)
     _program.driver_version = lambda: (99, 0, 0)  # which newer ones ask for before they compile CUDA C++
-    replace(compiler.CodeLibrary, get_kernel_attributes=attributes)
-    replace(descriptor.cuda_config, CUDA_LOW_OCCUPANCY_WARNINGS=0)  # nobody waits for a GPU that is not full
+    hinted = SimpleNamespace(cache_config=no_hint, set_shared_memory_carveout=no_hint)
+    replace(compiler.CodeLibrary, get_kernel_attributes=attributes, get_cufunc=lambda self: hinted)
     begin, resolve = descriptor.MLIRDispatcher.__init__, mlir_lowering.resolve_link_plan
 
     def begin_with_lines(self, py_func, targetoptions=None):
@@ -85,6 +76,7 @@ def stand_in() -> None:
     replace(descriptor.MLIRDispatcher, __init__=begin_with_lines, get_regs_per_thread=registers)
     replace(mlir_lowering, resolve_link_plan=resolve_with_lines)
     once_imported("numba_cuda_mlir.lowering.cuda", f"{__name__}:let_shared_arrays_have_names")
+    once_imported("numba_cuda_mlir.lowering.print", f"{__name__}:let_integers_print")
 
 
 def let_shared_arrays_have_names() -> None:
@@ -102,6 +94,23 @@ def let_shared_arrays_have_names() -> None:
         SHARED[f"static_shared_memory_{number}"] = (named or [target.name])[0].partition(".")[0]
 
     replace(lowering, cuda_static_shared_memory=lay_and_note_name)
+
+
+def let_integers_print() -> None:
+    """Let `print` hand on 64 bits of an integer, as its format says: of a smaller one nobody sets the upper ones."""
+    from numba_cuda_mlir._mlir.dialects import arith
+    from numba_cuda_mlir._mlir.ir import IntegerType
+    from numba_cuda_mlir.lowering import print as lowering
+
+    form = lowering._get_format_and_values
+
+    def form_wide(lower, value):
+        words, parts = form(lower, value)
+        small = [isinstance(one.type, IntegerType) and one.type.width < 64 for one in parts]
+        wide = IntegerType.get_signless(64) if any(small) else None
+        return words, [arith.extui(wide, one) if less else one for less, one in zip(small, parts, strict=True)]
+
+    replace(lowering, _get_format_and_values=form_wide)
 
 
 def linked(linker) -> SimpleNamespace:
@@ -125,6 +134,10 @@ def linked(linker) -> SimpleNamespace:
 def registers(dispatcher, sig=None):
     """How many registers a thread has: not known here."""
     raise NotImplementedError("a kernel's registers: only NVIDIA's compiler knows them.")
+
+
+def no_hint(*given, **named):
+    """In the place of what tells a driver how to divide a multiprocessor's memory."""
 
 
 def attributes(library) -> dict:
@@ -199,15 +212,13 @@ class OfSuccessor(Launch):
 
     def captured_arrays(self):
         """{a name, as C++ has it: bytes} of each device array whose address stands in the PTX."""
-        outside = inspect.getclosurevars(self.kernel.py_func)
-        seen = {**outside.globals, **outside.nonlocals}.items()
+        owners = [owner_at(int(place)) for place in ADDRESS.findall(readable(self.kernel.code))]
+        owners = {id(owner): owner for owner in owners if owner is not None}
+        outside = inspect.getclosurevars(self.kernel.py_func) if owners else None
+        seen = {**outside.globals, **outside.nonlocals}.items() if owners else ()
         named = {id(owner_of(array_of(one))): name for name, one in seen if hasattr(one, "__cuda_array_interface__")}
-        found = {}
-        for place in ADDRESS.findall(readable(self.kernel.code)):
-            if (owner := owner_at(int(place))) is not None:
-                name = named.get(id(owner), f"captured_{len(found)}")
-                found.setdefault(id(owner), (f"_Z{len(name)}{name}", owner))
-        return dict(found.values())
+        names = [named.get(owner, f"captured_{number}") for number, owner in enumerate(owners)]
+        return {f"_Z{len(name)}{name}": owner for name, owner in zip(names, owners.values(), strict=True)}
 
     def text(self):
         """Its PTX, with a variable for each array that it captures."""
@@ -232,8 +243,7 @@ class OfSuccessor(Launch):
     def raise_what_it_raised(self, run):
         """Raise the exception that it raised itself, with debug=True: which one is all that is known."""
         if number := int(run.variables[FAILED].view(np.int32)[0]):
-            kind, words = RAISED[number]
-            raise kind(f"{words}: {self.kernel.py_func.__name__}")
+            raise RAISED.get(number, RuntimeError)(f"{self.kernel.py_func.__name__}, a kernel, raised it")
 
 
 class Given(Arguments):
@@ -256,7 +266,8 @@ class Given(Arguments):
             flat.append(array_of(value).reshape(1))
         elif hasattr(value, "__cuda_array_interface__"):
             array = array_of(value)
-            size = 1 if array.dtype.kind in "VSU" else array.itemsize  # of what it counts strides in
+            in_bytes = array.dtype.kind in "VSU" and value.__cuda_array_interface__.get("strides")
+            size = 1 if in_bytes else array.itemsize  # of what it counts strides in
             self.arrays += [(self.which, len(flat)), (self.which, len(flat) + 1)]
             # Its memory, the same again, how far its first element is from there, sizes, strides.
             flat += [array, array, 0, *array.shape, *(step // size for step in array.strides)]

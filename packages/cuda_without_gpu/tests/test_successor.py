@@ -134,6 +134,19 @@ def test_arguments_of_each_kind_arrive():
     assert record["x"] == 0.5 and days[0] == MOMENT
 
 
+def test_a_column_of_records_and_of_every_second_one_whose_strides_the_launcher_takes_for_bytes():
+    @cuda.jit
+    def column(records, out):
+        out[cuda.grid(1)] = records.x[cuda.grid(1)]
+
+    records, out = np.zeros(8, RECORD), np.zeros(4)
+    records["x"] = range(8)
+    column[1, 4](records, out)
+    assert out.tolist() == [0, 1, 2, 3]
+    with pytest.raises(KernelError, match="out of bounds"):  # as on a GPU
+        column[1, 4](cuda.to_device(records)[::2], out)
+
+
 def test_the_hosts_side_is_numbas_own():
     assert cuda.is_available() and len(cuda.gpus) == 1 and "no GPU" in repr(cuda.get_current_device())
     stream, begin, end = cuda.stream(), cuda.event(), cuda.event()
@@ -203,6 +216,15 @@ def test_dynamic_shared_memory_is_as_large_as_the_launch_says():
         turn[1, 64, 0, 256](x)
 
 
+def test_a_kernel_prints(capsys):
+    @cuda.jit
+    def say():
+        print(cuda.threadIdx.x + 1, "of", 2)
+
+    say[1, 2]()
+    assert capsys.readouterr().out == "1 of 2\n2 of 2\n"
+
+
 def test_a_kernel_may_ask_for_memory():
     @cuda.jit
     def squares(x, out):
@@ -220,7 +242,7 @@ def test_a_kernel_with_debug_raises_its_own_exceptions():
             raise ValueError("negative")
 
     refuse[1, 1](np.ones(1))
-    with pytest.raises(ValueError, match=r"^Invalid value in kernel: refuse$"):
+    with pytest.raises(ValueError, match=r"^refuse, a kernel, raised it$"):
         refuse[1, 1](-np.ones(1))
 
 
@@ -342,6 +364,7 @@ def test_what_a_driver_says_of_a_kernel():
     assert set(fold.get_max_threads_per_block().values()) == {1024}
     with pytest.raises(NotImplementedError, match="registers"):
         fold.get_regs_per_thread()
+    assert cuda.jit("void(float64[:])", shared_memory_carveout="maxl1")(lambda x: None).signatures
 
 
 def test_what_a_next_version_lacks_is_said_by_name():

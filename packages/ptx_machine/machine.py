@@ -361,15 +361,15 @@ class Blocks:
         return self.leave(op, number, lanes)
 
     def index_within(self, op, index, size):
-        """`index_within index, size, axis`, which no GPU has: whoever made the text asks for it. Of `self.doing_now`."""
-        beyond = np.flatnonzero(np.greater_equal(index, size) if np.ndim(index) or np.ndim(size) else [index >= size])
+        """`index_within index, size, axis`, which no GPU has, of the lanes `doing_now`: who made the text asks for it."""
+        beyond = np.flatnonzero(index >= size)
+        beyond = beyond[: np.searchsorted(beyond, self.doing_now.size)]  # behind them, the last one stands again
         if beyond.size:
-            at = beyond[0]
-            index, size = (int(np.int64(np.ravel(one)[at if np.ndim(one) else 0])) for one in (index, size))
+            lane = self.doing_now[beyond[0]]
+            index, size = (int(np.ravel(one)[beyond[0] % np.size(one)].astype(np.int64)) for one in (index, size))
             text = "thread {thread} of block {block} asks for element {index} of axis {axis}, which has {size}"
-            values = self.place_of(self.doing_now[at]) | {"index": index, "axis": op.target, "size": size}
-            many = np.count_nonzero(beyond < self.doing_now.size) if beyond.size > 1 else 1
-            self.launch.find("index", self.operations.index(op), text, many, values=values)
+            values = self.place_of(lane) | {"index": index, "axis": op.target, "size": size}
+            self.launch.find("index", self.operations.index(op), text, beyond.size, values=values)
 
     def wait(self, op, number, lanes):
         """`bar.sync`: lanes wait until no other can go on."""

@@ -361,7 +361,7 @@ class Blocks:
         return self.leave(op, number, lanes)
 
     def index_within(self, op, index, size):
-        """`index_within index, size, axis`, which no GPU has, of the lanes `doing_now`: who made the text asks for it."""
+        """`index_within index, size, axis`, of the lanes `doing_now`: no GPU has it, whoever made the text does."""
         beyond = np.flatnonzero(index >= size)
         beyond = beyond[: np.searchsorted(beyond, self.doing_now.size)]  # behind them, the last one stands again
         if beyond.size:

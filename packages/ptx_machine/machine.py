@@ -202,8 +202,7 @@ class Blocks:
     def side_by_side(self, lanes):
         """(lanes, registers for so many, how many): some lanes, and the last of them again up to one of few widths."""
         if lanes is not self.some[0]:
-            step = max(2 * WARP, 1 << lanes.size.bit_length() >> 3)
-            width = min(self.lanes, -(-lanes.size // step) * step)
+            width = min(self.lanes, max(2 * WARP, 1 << (lanes.size - 1).bit_length()))
             self.some = lanes, lanes.take(self.everyone[:width], mode="clip"), self.beside[width], width
         return self.some[1:]
 

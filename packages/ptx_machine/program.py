@@ -196,7 +196,6 @@ class Decoded:
         )
         self.unit = min([4, *watched])
         self.local_unit = min([4, *(op.size for op in self.operations if op.width and op.space in ("local", "any"))])
-        # Nothing leads into a straight line but from above.
         self.ends, ways = [*range(1, len(self.operations) + 1)], [op for op in self.operations if "branch" in op.act]
         entered = {target for op in ways for target in (op.function or [op.target])}
         straight = [op.act in ("compute", "index_within") and op.guard is None for op in self.operations]

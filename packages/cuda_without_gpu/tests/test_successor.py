@@ -219,10 +219,10 @@ def test_dynamic_shared_memory_is_as_large_as_the_launch_says():
 def test_a_kernel_prints(capsys):
     @cuda.jit
     def say():
-        print(cuda.threadIdx.x + 1, "of", 2)
+        print(cuda.grid(1), "of", 2)
 
     say[1, 2]()
-    assert capsys.readouterr().out == "1 of 2\n2 of 2\n"
+    assert capsys.readouterr().out == "0 of 2\n1 of 2\n"
 
 
 def test_a_kernel_may_ask_for_memory():

@@ -19,7 +19,9 @@ RENAMED = {
     "llvm.nvvm.vote.sync": "vote_of_any_mode",
 }
 ALL_BLOCKS = re.compile(r'(declare i32 @"cudaCGSynchronize"\([^\n]*\))(?! convergent)')
-INLINE_PTX = re.compile(r'(call [^"\n]*asm sideeffect "[^"\n]*", ?"[^"\n]*"\s*\([^()\n]*\))(?! convergent)')
+INLINE_PTX = re.compile(
+    r'(call [^"\n]*asm sideeffect "(?!index_within)[^"\n]*", ?"[^"\n]*"\s*\([^()\n]*\))(?! convergent)'
+)
 ADDED = """
 declare {i32, i1} @llvm.nvvm.shfl.sync.idx.i32p(i32, i32, i32, i32)
 declare {i32, i1} @llvm.nvvm.shfl.sync.up.i32p(i32, i32, i32, i32)

@@ -82,7 +82,9 @@ def array_of(on_device) -> np.ndarray:
         return array_at(address(on_device), on_device.shape, on_device.dtype, on_device.strides)
     described = on_device.__cuda_array_interface__
     dtype = np.dtype(getattr(on_device, "dtype", described["typestr"]))
-    return array_at(described["data"][0], described["shape"], dtype, described.get("strides"))
+    # Of an array whose rows are one row again and again, Numba's interface says that it has no strides of its own.
+    strides = on_device.strides if hasattr(on_device, "__cuda_ndarray__") else described.get("strides")
+    return array_at(described["data"][0], described["shape"], dtype, strides)
 
 
 def overlapping_as_one(arrays: list[np.ndarray]) -> dict[int, np.ndarray]:

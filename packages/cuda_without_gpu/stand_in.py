@@ -167,7 +167,8 @@ def let_indices_show() -> None:
         if not isinstance(context, target.CUDATargetContext):
             check(context, builder, index, size, axis)
         elif isinstance(axis, int):
-            builder.asm(two, f"index_within $0, $1, {axis};", "l,l", (index, size), side_effect=True)
+            asked = builder.asm(two, f"index_within $0, $1, {axis};", "l,l", (index, size), side_effect=True)
+            asked.attributes.add("readnone")  # so that a variable in memory may be kept in a register all the same
 
     two = ir.FunctionType(ir.VoidType(), (ir.IntType(64), ir.IntType(64)))
     replace(target.CUDATargetContext, enable_boundscheck=property(lambda self: True))

@@ -187,7 +187,7 @@ class Launch:
     """One launch: its arguments in memory, and all that is counted and found while its blocks run.
 
     memory      the global one: constants of the text and arrays that may not be written first, then, from byte
-                `writable` (as an array, `first_written`) on, arrays that may be, and variables of the text
+                `writable` on, arrays that may be, and variables of the text
     parameters  a list of arrays of bytes
     slots       numbers of a block's threads, with room for whole warps
     history     of each access, barrier and fence until now, the number of its instruction; `now`, the last one's place
@@ -234,7 +234,7 @@ class Launch:
         self.notes, self.order = Notes(cells, self.slots, near=False), Order(self.slots)
         self.stored = np.zeros(cells.size, np.int32)
         self.traced, self.printed = [], []
-        # by how much each instruction is executed more often than the one before: by threads, and by warps
+        # Of each instruction, how much more often than the one before.
         self.executed, self.by_warps = ([0] * (len(program.operations) + 1) for _ in range(2))
         self.asked = defaultdict(lambda: np.zeros(7, np.int64))  # what `Requests` counts, by instruction and memory
         self.found, self.counted, self.counted_bytes = {}, {}, 0
@@ -264,8 +264,7 @@ class Launch:
         given = [(name, GLOBAL * number, whole.nbytes) for number, (name, whole, *_) in enumerate(placed, 2)]
         self.memory = Memory(constant + given + variables)
         inputs = sum(not writable for _, _, writable, _ in placed)
-        self.writable = int(self.memory.first[len(constant) + inputs])
-        self.first_written = np.array(self.writable)
+        self.writable = np.array(self.memory.first[len(constant) + inputs])
         for array, start in zip(self.arrays, self.memory.first, strict=False):
             self.memory.cells["u8"][start : start + array.nbytes] = array.reshape(-1).view(np.uint8)
 

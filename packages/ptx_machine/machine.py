@@ -27,11 +27,9 @@ from .program import GAP, GLOBAL, LOCAL, SHARED, SPECIAL, bits_of
 from .reader import PTXError
 from .unset import Unset
 from .warp_groups import GROUP, held_by_threads, matrix, pieces, product, registers_of, sums_of
-from .warps import WARP
+from .warps import WARP, WIDE
 from .warpwide import matrices
 
-WEAKER = {"weak": WEAK, "volatile": VOLATILE}
-MANY = 1 << 12  # lanes, whose arithmetic takes longer than to call NumPy
 BARRIERS = 16  # of a block
 EVERYONE = 0xFFFFFFFF  # the mask of all of a warp
 TIMES = 4  # that lanes come back, until what they held is looked at no more
@@ -69,7 +67,7 @@ class Blocks:
         types = {bits: f"u{bits // 8}" if bits > 1 else bool for bits in (1, 16, 32, 64)}
         rows = {bits: np.zeros((launch.program.rows[bits], self.lanes), dtype) for bits, dtype in types.items()}
         self.registers = Views(lambda kind: rows[bits_of(kind)].view(TYPES[kind]))
-        beside = {bits: np.empty_like(some[:, :MANY]) for bits, some in rows.items()}
+        beside = {bits: np.empty_like(some[:, :WIDE]) for bits, some in rows.items()}
         self.beside = Views(lambda w: Views(lambda kind: beside[bits_of(kind)][:, :w].view(TYPES[kind])))
         everyone = np.arange(self.lanes)
         self.block_of, thread = everyone // threads, everyone % threads
@@ -146,12 +144,10 @@ class Blocks:
     def bound(self, number):
         """The function of lanes that does an instruction, and others up to `ends`; it is made once."""
         op = self.operations[number]
-        if op.act == "compute" and op.guard is None:
+        if op.act in ("compute", "index_within") and op.guard is None:
             step = self.bound_arithmetic(number, self.ends[number])
         elif op.act == "branch":
             step = self.bound_branch(op, number)
-        elif op.act in ("load", "store", "atomic") and op.guard is None and op.space != "any":
-            step = self.bound_move(op, number, getattr(self, f"{op.act}_once"))
         else:
             step = functools.partial(getattr(self, op.act), op, number)
         if self.unset:
@@ -180,17 +176,18 @@ class Blocks:
         operations, tally, bound, everyone = self.operations[number:end], self.tally, {}, self.lanes
 
         def step(lanes):
+            if everyone > lanes.size > WIDE:
+                for place, op in enumerate(operations, number):
+                    self.compute(op, place, lanes)
+                return lanes
             tally(number, lanes, end)
+            self.doing_now = lanes
             if lanes.size == everyone:
                 wide, registers, width = lanes, self.registers, 0
-            elif lanes.size > MANY:
-                for op in operations:
-                    self.calculate(op, lanes)
-                return lanes
             else:
                 wide, registers, width = self.side_by_side(lanes)
             if width not in bound:
-                bound[width] = straight_line(operations, self.registers, registers)
+                bound[width] = straight_line(operations, self.registers, registers, self.index_within)
             reads, steps, writes = bound[width]
             for register, place in reads:
                 register.take(wide, None, place, "clip")
@@ -209,16 +206,6 @@ class Blocks:
             width = min(self.lanes, -(-lanes.size // step) * step)
             self.some = lanes, lanes.take(self.everyone[:width], mode="clip"), self.beside[width], width
         return self.some[1:]
-
-    def bound_move(self, op, number, once):
-        """The same for loads, stores and atomics of one memory, all of whose lanes do it; `once`: the method."""
-
-        def step(lanes):
-            self.tally(number, lanes)
-            once(op, number, lanes)
-            return lanes
-
-        return step
 
     def bound_branch(self, op, number):
         """The same for `bra`."""
@@ -373,16 +360,16 @@ class Blocks:
             self.launch.find("error", number, text, gone.size, values=self.place_of(gone[0]))
         return self.leave(op, number, lanes)
 
-    def index_within(self, op, number, lanes):
-        """`index_within index, size, axis`, which no GPU has and nothing counts: whoever made the text asks for it."""
-        index = self.index(lanes)
-        asked, size = (self.full(operand, lanes, index) for operand in op.of)
-        beyond = np.flatnonzero((asked < 0) | (asked >= size))
+    def index_within(self, op, index, size):
+        """`index_within index, size, axis`, of the lanes `doing_now`: no GPU has it, whoever made the text does."""
+        beyond = np.flatnonzero(index >= size)
+        beyond = beyond[: np.searchsorted(beyond, self.doing_now.size)]  # behind them, the last one stands again
         if beyond.size:
+            lane = self.doing_now[beyond[0]]
+            index, size = (int(np.ravel(one)[beyond[0] % np.size(one)].astype(np.int64)) for one in (index, size))
             text = "thread {thread} of block {block} asks for element {index} of axis {axis}, which has {size}"
-            values = {"index": int(asked[beyond[0]]), "axis": op.target, "size": int(size[beyond[0]])}
-            self.launch.find("index", number, text, beyond.size, values=self.place_of(lanes[beyond[0]]) | values)
-        return lanes
+            values = self.place_of(lane) | {"index": index, "axis": op.target, "size": size}
+            self.launch.find("index", self.operations.index(op), text, beyond.size, values=values)
 
     def wait(self, op, number, lanes):
         """`bar.sync`: lanes wait until no other can go on."""
@@ -862,26 +849,18 @@ class Blocks:
     # ---------------------------------------------------------------- arithmetic
 
     def compute(self, op, number, lanes):
-        """Arithmetic with a guard."""
+        """Arithmetic with a guard, or of many lanes."""
         doing = self.doing(op, number, lanes)
         if doing.size:
-            self.calculate(op, doing)
-        return lanes
-
-    def calculate(self, op, lanes):
-        """The same for these lanes."""
-        index = self.index(lanes)
-        made = op.function(*[self.read(operand, index) for operand in op.of])
-        for to, one in zip(op.to, made if isinstance(made, tuple) else (made,), strict=False):
-            self.write(to, index, one)
-
-    def unpack(self, op, number, lanes):
-        """`mov` of a register into its two halves."""
-        doing = self.doing(op, number, lanes)
-        index = self.index(doing)
-        value = self.read(op.of[0], index)
-        for part, to in enumerate(op.to):
-            self.write(to, index, (value >> value.dtype.type(part * bits_of(op.type))).astype(IN_MEMORY[op.type]))
+            index = self.index(doing)
+            taken = [self.read(operand, index) for operand in op.of]
+            if op.act == "index_within":
+                self.doing_now = doing
+                self.index_within(op, *taken)
+                return lanes
+            made = op.function(*taken)
+            for to, one in zip(op.to, made if isinstance(made, tuple) else (made,), strict=False):
+                self.write(to, index, one)
         return lanes
 
     def parameter(self, op, number, lanes):
@@ -1025,18 +1004,16 @@ class Blocks:
             names, which = self.spaces_of(address[:1])
             space = names[which[0]]
         memory = self.memories[space]
-        (place, array), inside = memory.in_one(address, op.width), None
-        if array is None:
-            place, inside = memory.find(address, op.width)
+        place, inside = memory.find(address, op.width)
         self.check(op, number, lanes, space, address, inside)
         if space != "local" and self.launch.asks:
             self.launch.count(op, number, space, address, self.slots[index], self.warps)
         if self.launch.room and op.act != "meet":
             self.launch.trace_access(self, op, lanes, space, place if inside is None else np.where(inside, place, -1))
         if space == "global":
-            self.watch_global(op, number, lanes, place, inside, values, array)
+            self.watch_global(op, number, lanes, place, inside, values)
         else:
-            place += memory.apart * (self.block_of if space == "shared" else self.everyone)[index]
+            place += memory.size * (self.block_of if space == "shared" else self.everyone)[index]
         if self.unset and space != "local" and op.act in ("store", "atomic"):
             for operand in op.of[1:]:
                 self.unset.use(number, lanes, self.unset.of(operand, lanes))
@@ -1123,13 +1100,11 @@ class Blocks:
             rows = np.repeat(lanes, many) if many > 1 else lanes
             self.touched = lanes, many, rows, self.threads[rows], (self.passed[rows] + 1) << TIME
         *_, rows, threads, bounds = self.touched
-        kind = STRONG if op.act == "atomic" else WEAKER.get(op.order, STRONG)
+        kind = STRONG if op.act == "atomic" else {"weak": WEAK, "volatile": VOLATILE}.get(op.order, STRONG)
         if kind == STRONG and op.scope == "cta":
             kind = IN_BLOCK
-        if self.warps_know is None and not self.launch.program.orders:
-            ordered = None
-        else:
-            ordered = functools.partial(self.ordered, rows, kind != WEAK and op.act == "load")
+        by_barriers = self.warps_know is None and not self.launch.program.orders
+        ordered = None if by_barriers else functools.partial(self.ordered, rows, kind != WEAK and op.act == "load")
         stamps = threads | np.array(now << TIME)
         return Touching(stamps, bounds, kind, ordered, lambda before: np.isin(before & THREAD, threads))
 
@@ -1224,14 +1199,11 @@ class Blocks:
         earlier = self.access(self.operations[other], [thread], [-1], space, array, [offset])
         self.launch.find("race", number, text, many, other, accesses=(later, earlier), several=several)
 
-    def watch_global(self, op, number, lanes, place, inside, values, array):
-        """Note who touches what of the arrays that may be written, and that nobody stores to the others.
-
-        array  the number of the one that all touch; None for several, or none
-        """
+    def watch_global(self, op, number, lanes, place, inside, values):
+        """Note who touches what of the arrays that may be written, and that nobody stores to the others."""
         launch, act = self.launch, op.act
-        if array is None or launch.memory.first[array] < launch.writable:
-            if act == "load" and array is not None:
+        if inside is not None or place[place.argmin()] < launch.writable:
+            if act == "load" and inside is None and place.max() < launch.writable:
                 return
             keep = (place >= launch.writable) & (True if inside is None else inside)
             if act != "load":
@@ -1245,7 +1217,7 @@ class Blocks:
             values = None if values is None else values[keep]
         if not lanes.size:
             return
-        units = in_units(place - launch.first_written, launch.program.unit, op.width)
+        units = in_units(place - launch.writable, launch.program.unit, op.width)
         race, by, _ = self.note(launch.notes, op, number, lanes, units, values)
         if act == "store":
             np.add.at(launch.stored, units.ravel(), 1)
@@ -1271,7 +1243,7 @@ class Blocks:
         return spelled(int(self.blocks[number]), self.launch.grid)
 
 
-def straight_line(operations, registers, beside):
+def straight_line(operations, registers, beside, index_within):
     """Arithmetic on registers `beside` those of all lanes, or on these themselves: (reads, steps, writes).
 
     reads, writes  [(register, its place beside)], to be read before, and written behind
@@ -1289,7 +1261,9 @@ def straight_line(operations, registers, beside):
         taken = [place_of(one, reads) if isinstance(one, tuple) else one for one in op.of]
         results = [place_of(one, writes) for one in op.to]
         types = {one.dtype for one in taken}
-        if isinstance(op.function, np.ufunc) and len(types) == 1 and results[0].dtype in (np.bool_, *types):
+        if op.act == "index_within":
+            steps.append(functools.partial(index_within, op, *taken))
+        elif isinstance(op.function, np.ufunc) and len(types) == 1 and results[0].dtype in (np.bool_, *types):
             steps.append(functools.partial(op.function, *map(np.asarray, taken), out=results[0]))
         else:
             steps.append(functools.partial(assign, results, op.function, taken))

@@ -180,8 +180,7 @@ def in_doubles(function, gives):
     """The same function of numbers of any type, computed on float64 and rounded once to the types that it gives."""
 
     def result(*values):
-        values = map(np.asarray, values)
-        grown = (value.astype(np.float64, copy=False) if value.dtype.kind == "f" else value for value in values)
+        grown = (value.astype(np.float64) if value.dtype.kind == "f" else value for value in map(np.asarray, values))
         found = function(*grown)
         found = found if isinstance(found, tuple) else (found,)
         return tuple(np.asarray(one).astype(TYPES[kind], copy=False) for one, kind in zip(found, gives, strict=True))

@@ -10,7 +10,7 @@ import itertools
 import numpy as np
 
 from .arithmetic import IN_MEMORY
-from .warps import WARP
+from .warps import WARP, WIDE
 
 WIDEST = 16  # bytes that one access may move; each array begins on a multiple of it
 THREAD = (1 << 30) - 1  # the bits of a stamp, see `Notes`
@@ -18,7 +18,6 @@ OF_WARP, OF_BLOCK, SEVERAL = 1 << 30, 2 << 30, 3 << 30
 SEVERAL_THREADS = THREAD | SEVERAL
 KIND, TIME, ON_ITS_WAY = 32, 34, 1 << 62
 MOST_PUT_OFF = 1 << 21  # words of loads that are not noted yet: 50 MB
-WIDE = 1 << 12  # words of a load
 A_LOAD = 64  # words, as much memory as one such load takes besides
 ALIKE = 16  # stores of several threads to one word that are remembered
 WEAK, VOLATILE, STRONG, IN_BLOCK = range(4)
@@ -42,7 +41,7 @@ class Memory:
     A place counts bytes: from the beginning of a copy, or of the first copy.
 
     arrays   list of (name, address, bytes), by rising addresses
-    size     bytes of one copy; `apart`, the same as an array of no axes, which NumPy takes faster than a number
+    size     bytes of one copy; an array of no axes, which NumPy takes faster than a number
     starts   [(address, place in a copy)] of each array, likewise
     cells    {type: all copies as one array of that type}, `Views`
     nowhere  the place of a few bytes behind all copies, for accesses outside of every array
@@ -52,20 +51,20 @@ class Memory:
         self.names, self.addresses, self.bytes = ([array[i] for array in arrays] for i in range(3))
         sizes = (-(-size // WIDEST) * WIDEST for size in self.bytes)
         self.first = np.array([*itertools.accumulate(sizes, initial=0)], np.int64)
-        self.size = int(self.first[-1])
-        self.apart = np.array(self.size)
-        self.starts = [
-            *zip(map(np.array, np.array(self.addresses, np.uint64)), map(np.array, self.first), strict=False)
-        ]
+        self.size = np.array(self.first[-1])
+        self.starts = [(np.array(one, np.uint64), np.array(self.first[n])) for n, one in enumerate(self.addresses)]
         self.nowhere = self.size * copies
         words = np.full((self.nowhere + WIDEST) // 4, NO_NUMBER, np.uint32)
         self.cells = Views(lambda kind: words.view(IN_MEMORY[kind]))
 
     def find(self, address, width):
         """(place, inside): where accesses begin in a copy, 0 outside, and which lie in one array, None if all do."""
-        place, number = self.in_one(address, width)
-        if number is not None:
-            return place, None
+        number = bisect.bisect_right(self.addresses, int(address[0])) - 1  # threads mostly touch the same array
+        if number >= 0 and self.bytes[number] >= width:
+            base, first = self.starts[number]
+            offset = address - base
+            if offset[offset.argmax()] <= self.bytes[number] - width:
+                return offset.view(np.int64) + first, None
         if not self.names:
             return np.zeros(address.size, np.int64), np.zeros(address.size, bool)
         addresses, sizes = np.array(self.addresses, np.uint64), np.array(self.bytes, np.uint64)
@@ -73,16 +72,6 @@ class Memory:
         offset, size = address - addresses[number], sizes[number]  # huge for an address below the first
         inside = (offset < size) & (offset + np.uint64(width) <= size)
         return np.where(inside, offset.view(np.int64) + self.first[number], 0), None if inside.all() else inside
-
-    def in_one(self, address, width):
-        """(place, number) of accesses that all lie in one array, as mostly; (None, None) of others."""
-        number = bisect.bisect_right(self.addresses, int(address[0])) - 1
-        if number >= 0 and self.bytes[number] >= width:
-            base, first = self.starts[number]
-            offset = address - base
-            if offset[offset.argmax()] <= self.bytes[number] - width:
-                return offset.view(np.int64) + first, number
-        return None, None
 
     def lead_nowhere(self, place, inside):
         """Let the accesses outside of every array touch bytes that nobody else uses, and that hold no number."""
@@ -118,8 +107,7 @@ class Notes:
     slots    numbers of a block's threads
     near     whether only threads of one block touch the same words
     put_off  [[(words, `Touching`)]], loads that are not noted yet, in groups without a common word; `awaiting`, int32,
-             in which of these each word is last, counted from 1; `taken`, how many words they take, with `A_LOAD` for
-             each load
+             each word's last group, from 1 on; `taken`, how many words they take, with `A_LOAD` for each load
     """
 
     def __init__(self, cells, slots, near):

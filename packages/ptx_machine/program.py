@@ -196,18 +196,13 @@ class Decoded:
         )
         self.unit = min([4, *watched])
         self.local_unit = min([4, *(op.size for op in self.operations if op.width and op.space in ("local", "any"))])
-        self.ends = self.ends_of_lines()
-
-    def ends_of_lines(self):
-        """The `ends`. Nothing leads into a straight line but from above."""
-        ends = [*range(1, len(self.operations) + 1)]
-        entered = {op.target for op in self.operations if op.act in ("branch", "push")}
-        entered |= {one for op in self.operations if op.act == "branch_by_number" for one in op.function}
-        straight = [op.act == "compute" and op.guard is None for op in self.operations]
+        # Nothing leads into a straight line but from above.
+        self.ends, ways = [*range(1, len(self.operations) + 1)], [op for op in self.operations if "branch" in op.act]
+        entered = {target for op in ways for target in (op.function or [op.target])}
+        straight = [op.act in ("compute", "index_within") and op.guard is None for op in self.operations]
         for number in range(len(straight) - 2, -1, -1):
             if straight[number] and straight[number + 1] and number + 1 not in entered:
-                ends[number] = ends[number + 1]
-        return ends
+                self.ends[number] = self.ends[number + 1]
 
     def excuse_guesses(self):
         """Let a load of what a compare-and-swap swaps be strong, as in CUDA's atomics: a wrong guess loses nothing."""
@@ -352,7 +347,7 @@ class Decoded:
         if name == ("wgmma", "wait_group", "sync", "aligned"):
             return Operation(instruction, "await_products", "other", target=int_of(texts[0]))
         if name[0] == "index_within":
-            of = self.operands(texts[:2], ("s64", "s64"))
+            of = self.operands(texts[:2], ("u64", "u64"))
             return Operation(instruction, "index_within", "other", of=of, target=int_of(texts[2]))
         if name[0] in NOTHING or name == ("wgmma", "fence", "sync", "aligned"):
             return Operation(instruction, "nothing", "other")
@@ -389,7 +384,7 @@ class Decoded:
         if name[0] == "getctarank":
             return self.compute(instruction, "other", lambda a: np.uint32(0), texts, "u32", (f"u{name[-1][1:]}",))
         if name[0] in ("mov", "cvta"):
-            same = np.positive if kind != "pred" else lambda a: a
+            same = (lambda a: a) if kind == "pred" else np.positive
             return self.compute(instruction, "other", same, texts, kind, (kind,))
         function, of, to = operation(instruction)
         if name[0] == "cvt":
@@ -511,7 +506,9 @@ class Decoded:
 
             return self.compute(instruction, "other", joined, (to, *parts), kind, (holds,) * len(parts))
         to, of = self.operands(parts, (holds,) * len(parts)), self.operands((of,), (kind,))
-        return Operation(instruction, "unpack", "other", None, to, of, type=part)
+        places = [whole.type(n * bits_of(part)) for n in range(len(parts))]
+        apart = lambda value: tuple((value >> place).astype(IN_MEMORY[part]) for place in places)  # noqa: E731
+        return Operation(instruction, "compute", "other", apart, to, of)
 
     def address(self, text):
         """(operand, offset) of an address in brackets."""

@@ -144,8 +144,8 @@ def rounded_root(exact, way):
 def fused64(a, b, c):
     """a * b + c, rounded once; arrays of float64.
 
-    What is left over by the last sum lies below half of a last bit, mostly: then the sum is the nearest, whatever was
-    lost before. What is not, and near the ends of the range, is done by fractions.
+    Mostly the last sum leaves less over than half of its last bit: then it is the nearest, whatever was lost before.
+    What else there is, also near the ends of the range, is done by fractions.
     """
     product, low = two_product(a, b)
     high, middle = two_sum(product, c)
@@ -164,8 +164,7 @@ def fused64(a, b, c):
         result, wrong = np.array(result, ndmin=1), np.atleast_1d(~right)
         some = (np.broadcast_to(value, wrong.shape)[wrong] for value in (a, b, c))
         result[wrong] = directed64("fma", "rn")(*some)
-        return result.reshape(right.shape)
-    return result
+    return result.reshape(right.shape)
 
 
 def two_sum(x, y):
@@ -179,17 +178,12 @@ def two_product(x, y):
     """(p, e): p = x * y rounded, p + e = x * y exactly (Dekker)."""
 
     def halves(value):
-        high = SPLIT * value
-        high -= high - value
+        t = SPLIT * value
+        high = t - (t - value)
         return high, value - high
 
     (xh, xl), (yh, yl), p = halves(x), halves(y), x * y
-    e = xh * yh
-    e -= p
-    e += xl * yh
-    e += xh * yl
-    e += xl * yl
-    return p, e
+    return p, xl * yl - (((p - xh * yh) - xl * yh) - xh * yl)
 
 
 def to_odd(s, e):

@@ -54,7 +54,7 @@ class Unset:
 
     def through(self, op, lanes):
         """What an instruction's result of these lanes comes from."""
-        if op.act not in ("compute", "unpack"):
+        if op.act != "compute":
             return 0
         taken = [self.of(operand, lanes) for operand in op.of]
         if op.instruction.name[0] == "selp":

@@ -3,6 +3,7 @@
 import numpy as np
 
 WARP = 32  # threads that run in step
+WIDE = 1 << 12  # threads, for which NumPy takes longer than Python takes to call it
 SECTOR = 32  # bytes: the least that global memory moves
 LINE = 128  # bytes: of a cache
 BANKS = 32  # words of 4 bytes that shared memory serves at once

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from numba import cuda, float32, int32
+from numba import cuda, float32, int32, vectorize
 from numba.cuda import libdevice
 
 from cuda_without_gpu import KernelError, by_llvm, device, launching, memory, settings, to_ptx
@@ -51,6 +51,9 @@ def test_llvm_makes_the_ptx_with_the_lines_of_the_source(monkeypatch):
     assert re.search(rf"\.loc\s+\d+ {line}\b", text), "the option lineinfo no longer gives the source's lines"
     assert "fma.rn.f32" in text, "LLVM's -nvptx-fma-level no longer makes one instruction of a product and a sum"
     assert ".target sm_80" in text, "dispatcher.get_current_device no longer says what is compiled for"
+    with monkeypatch.context() as nothing_anew:
+        nothing_anew.setattr(to_ptx, "whole", None)
+        assert to_ptx.text_of(kernel) is text
     text, _ = cuda.compile_ptx(twice.py_func, (float32,), device=True)
     assert "LLVM NVPTX" in text, "Numba's own target asks for a GPU that NVIDIA's compiler knows no more"
 
@@ -273,6 +276,8 @@ def test_an_array_of_the_device_that_a_kernel_captures_is_the_array_itself():
     ):
         to_ptx.compiled_for(sold, out)
     PRICES = PRICES_BEFORE
+    sold[1, 32](out)
+    assert out.tolist() == [10] * 6, "the array is the same where nobody knows its name any more"
 
 
 def test_what_no_gpu_launches_is_what_a_driver_says():
@@ -468,6 +473,14 @@ def test_an_array_of_the_device_does_what_a_gpus_does_and_no_more():
     assert d.transpose((0, 1)) is d and d.transpose((1, 0)).shape == (3, 2)
     with pytest.raises(NotImplementedError, match="non-2D"):
         cuda.device_array((2, 3, 4)).transpose()
+
+
+def test_a_ufunc_repeats_what_is_shorter():
+    @vectorize(["float64(float64, float64)"], target="cuda")
+    def add_up(a, b):
+        return a + b
+
+    assert np.array_equal(add_up(np.arange(5.0), 2.0), np.arange(2.0, 7.0))
 
 
 def test_each_kind_of_memory_can_be_given_to_a_kernel(drawn):

@@ -49,7 +49,7 @@ def doubled(x):
 @cuda.jit
 def never_ends(x):
     while x[0] == 0:
-        x[1] += 1
+        cuda.atomic.add(x, 1, 1)
 
 
 def test_what_is_found_is_warned_of_where_the_launch_stands_and_the_program_goes_on(monkeypatch):

@@ -62,9 +62,15 @@ def test_fma_of_float64_is_rounded_once():
     c = np.where(rng.random(1000) < 0.5, -(a * b), rng.standard_normal(1000) * 2.0 ** rng.integers(-70, 5, 1000))
     ends = [[1e-200, 5e-324, 1e300, 1.5e-154, 1e-160], [1e-150, 0.75, 1e-300, 1.5e-154, 3e-160],
             [5e-324, 5e-324, -1.0, -2e-308, 1e-310]]  # fmt: skip
-    a, b, c = (np.concatenate([some, end]) for some, end in zip((a, b, c), ends, strict=True))
+    # In the middle between two float64, and by less than a last bit of the rest below it.
+    middle = [1, 1 + 2.0**-52], [1, 1 - 2.0**-52], [2.0**53 + 2, 2.0**53 + 2]
+    a, b, c = (np.concatenate(some) for some in zip((a, b, c), ends, middle, strict=True))
     exact = [float(Fraction(x) * Fraction(y) + Fraction(z)) for x, y, z in zip(a, b, c, strict=True)]
     assert results("fma.rn.f64", a, b, c).tolist() == exact
+    alone = [results("fma.rn.f64", *(one[n : n + 1] for one in (a, b, c)))[0] for n in range(1000, a.size)]
+    assert alone == exact[1000:]  # beside no others that take longer
+    zeros = results("fma.rn.f64", np.zeros(2), np.array([-1.0, 1]), np.full(2, -0.0))
+    assert np.signbit(zeros).tolist() == [True, False]
 
 
 def test_a_product_of_bfloat16_in_the_middle_and_a_little_more_or_less():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ptx_machine
-from ptx_machine import PTXError
+from ptx_machine import PTXError, machine
 
 HEAD = """.version 8.0
 .target sm_80
@@ -67,6 +67,51 @@ def test_threads_that_part_meet_again_and_guards_hold():
     assert run and np.array_equal(out, np.where(odd, -3 * a, 2 * a + np.float32(1)))
     assert [one.instructions for one in run.requests] == [1, 1]  # the warp's threads load and store together
     assert run.executed["other float"] == 32 + 16 + 16 and run.executed["branch"] == 32 + 16 + 32
+
+
+@pytest.mark.parametrize("way", ["@%p1 bra both", "brx.idx %r3, ways"])
+@pytest.mark.parametrize("wide", [4, 4096])  # threads, whose arithmetic is done in another way
+def test_threads_meet_again_in_the_middle_of_arithmetic(monkeypatch, way, wide):
+    monkeypatch.setattr(machine, "WIDE", wide)
+    run, out, _ = by_hand(f"""
+        setp.lt.u32 %p1, %r1, 9;
+        selp.u32 %r3, 1, 0, %p1;
+    ways: .branchtargets few, both;
+        {way};
+    few:
+        add.u32 %r1, %r1, 100;
+    both:
+        cvt.rn.f32.u32 %f1, %r1;
+        neg.f32 %f1, %f1;""")
+    assert run and np.array_equal(-out, np.arange(32) + 100 * (np.arange(32) >= 9))
+    assert {*run.by_line.values()} == {1}  # the warp does each line once
+    assert run.executed["whole-number arithmetic"] == 4 * 32 + 32 + 23 and run.executed["other float"] == 2 * 32
+
+
+def test_nothing_is_left_of_what_is_shifted_by_more_bits_than_it_has():
+    run, out, _ = by_hand("""
+        cvt.u16.u32 %rs1, %r1;
+        shl.b16 %rs1, %rs1, 65537;
+        cvt.u32.u16 %r3, %rs1;
+        neg.s32 %r2, %r1;
+        shr.s32 %r2, %r2, 40;
+        add.s32 %r2, %r2, %r3;
+        cvt.rn.f32.s32 %f1, %r2;""")
+    assert run and np.array_equal(out, -(np.arange(32) > 0).astype(int))
+
+
+def test_a_line_counts_for_the_warps_that_do_it():
+    run, _, _ = by_hand(
+        """
+        shr.u32 %r2, %r1, 5;
+        setp.eq.u32 %p1, %r2, 1;
+        mov.f32 %f1, 0f00000000;
+        @%p1 bra over;
+        neg.f32 %f1, %f1;
+    over:""",
+        threads=96,
+    )
+    assert run and sorted(run.by_line.values()) == [2, *[3] * (len(run.by_line) - 1)]  # the first and the last
 
 
 def test_each_thread_leaves_a_loop_when_it_is_done():

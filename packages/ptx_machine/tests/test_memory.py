@@ -3,7 +3,7 @@
 import numpy as np
 
 from ptx_machine import memory as module
-from ptx_machine.memory import STRONG, THREAD, TIME, WEAK, Memory, Notes, Touching
+from ptx_machine.memory import OF_WARP, STRONG, THREAD, TIME, WEAK, Memory, Notes, Touching
 
 
 def touching(*threads, now, passed=0, kind=WEAK, ordered=None):
@@ -71,6 +71,19 @@ def test_only_so_many_loads_are_put_off_and_none_is_lost(monkeypatch):
     for words in (np.arange(module.A_LOAD) % 8, word):  # a wide load before a narrow one counts as wide
         seen.read(words, touching(1, now=6))
     assert not seen.put_off
+
+
+def test_loads_are_noted_in_their_order_wide_ones_too(monkeypatch):
+    monkeypatch.setattr(module, "WIDE", 2)
+    seen, word = notes(near=False), np.array([5])
+    seen.read(word, touching(1, now=1))
+    seen.read(word, touching(1, now=2))
+    seen.read(np.array([4, 5, 6]), touching(2, 2, 2, now=3))
+    seen.read(word, touching(3, now=4))
+    assert not seen.write(np.array([7]), touching(3, now=5), np.ones(1, np.uint32))[0].any()
+    assert seen.readers[[4, 5]].tolist() == [2 + (3 << TIME), 2 + (3 << TIME) | OF_WARP], "thread 3 is still put off"
+    race, last = seen.write(word, touching(4, now=6), np.ones(1, np.uint32))
+    assert race.all() and last[0] & THREAD == 3
 
 
 def test_what_a_reader_learns_later_orders_no_load_before():

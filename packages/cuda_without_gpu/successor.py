@@ -208,8 +208,6 @@ class LaunchConfiguration:
 class OfSuccessor(Launch):
     """One launch of a kernel of numba-cuda-mlir."""
 
-    root = "numba_cuda_mlir.numba_cuda"
-
     def captured_arrays(self):
         """{a name, as C++ has it: bytes} of each device array whose address stands in the PTX."""
         owners = [owner_at(int(place)) for place in ADDRESS.findall(readable(self.kernel.code))]
@@ -239,6 +237,10 @@ class OfSuccessor(Launch):
         message = re.sub(r"\b__dynamic_shmem__\d+", "a shared array", message)
         message = re.sub(r"\bconstant_array_\d+", "a constant array", message)
         return re.sub(r"\b__local_depot\d+", "its local arrays", message)
+
+    def not_launched(self, why):
+        """What the launcher raises, of which its caller makes a CUDAError."""
+        return RuntimeError(f"Failed to launch CUDA kernel: CUDA_ERROR_INVALID_VALUE ({why})")
 
     def raise_what_it_raised(self, run):
         """Raise the exception that it raised itself, with debug=True: which one is all that is known."""

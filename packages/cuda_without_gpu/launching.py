@@ -8,7 +8,6 @@ import os
 import re
 import time
 import weakref
-from importlib import import_module
 
 import numpy as np
 
@@ -70,8 +69,6 @@ PASTS: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # {kernel: {bloc
 class Launch:
     """One launch of a compiled kernel, a `_Kernel` of Numba's. Other kernels have other ones of its first methods."""
 
-    root = "numba.cuda"  # whose errors are raised
-
     def __init__(self, kernel, given, grid, block, shared):
         self.kernel, self.given = kernel, given
         self.grid, self.block, self.shared = grid, block, shared
@@ -90,6 +87,10 @@ class Launch:
         """What the PTX machine says of it, with arrays called as in its source."""
         return with_names_of_source(self.kernel, message)
 
+    def not_launched(self, why: str) -> Exception:
+        """What a driver raises for a launch that no GPU does."""
+        return not_launched(why)
+
     def raise_what_it_raised(self, run: ptx_machine.Run) -> None:
         """Raise the exception that it raised itself, with debug=True."""
         raise_what_it_raised(self.kernel, run)
@@ -104,7 +105,7 @@ class Launch:
         except ptx_machine.PTXError as error:
             raise KernelError(str(error)) from None
         except ValueError as error:
-            raise not_launched(str(error), self.root) from None
+            raise self.not_launched(str(error)) from None
 
     def take(self, run: ptx_machine.Run, why: str = "") -> None:
         """Give the arrays what the PTX machine left, and raise what it found; `why` it does not run natively."""
@@ -185,10 +186,11 @@ class Launch:
         self.judge([one for one in found if one.kind not in ("hang", "out of time")])
 
 
-def not_launched(why: str, root: str = "numba.cuda") -> Exception:
+def not_launched(why: str) -> Exception:
     """What a driver raises for a launch that no GPU does, Numba's CudaAPIError, and a ValueError, too."""
-    error = import_module(f"{root}.cudadrv.driver").CudaAPIError
-    return type("CudaAPIError", (error, ValueError), {})(1, f"CUDA_ERROR_INVALID_VALUE: {why}")
+    from numba.cuda.cudadrv.driver import CudaAPIError
+
+    return type("CudaAPIError", (CudaAPIError, ValueError), {})(1, f"CUDA_ERROR_INVALID_VALUE: {why}")
 
 
 def refuse_both(captured, given):

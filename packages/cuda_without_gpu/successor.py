@@ -3,6 +3,7 @@
 Its launcher is in C++: two classes take its place.
 """
 
+import ast
 import dataclasses
 import enum
 import functools
@@ -50,7 +51,7 @@ SHARED = {}  # {what the PTX calls a shared array: its name in the source}
 def stand_in() -> None:
     """Let numba-cuda-mlir compile for an A100 that is not there, and launch on the PTX machine, once in a process."""
     from cuda.core import _program
-    from numba_cuda_mlir import _cext, compiler, descriptor, mlir_lowering, tools
+    from numba_cuda_mlir import _cext, ast_transforms, compiler, descriptor, mlir_lowering, tools
     from numba_cuda_mlir.numba_cuda import driver
 
     let_host_work("numba_cuda_mlir.numba_cuda", "numba_cuda_mlir.cuda")
@@ -62,10 +63,17 @@ def stand_in() -> None:
     hinted = SimpleNamespace(cache_config=no_hint, set_shared_memory_carveout=no_hint)
     replace(compiler.CodeLibrary, get_kernel_attributes=attributes, get_cufunc=lambda self: hinted)
     begin, resolve = descriptor.MLIRDispatcher.__init__, mlir_lowering.resolve_link_plan
+    parse = ast_transforms.get_function_ast
 
     def begin_with_lines(self, py_func, targetoptions=None):
         options = targetoptions or {}
         begin(self, py_func, {**options, "lineinfo": not options.get("debug")})
+
+    def parse_with_lines(function):
+        """The tree of a function that is changed before it is compiled, with its lines in its file."""
+        if (tree := parse(function)) is not None:
+            ast.increment_lineno(tree, function.__code__.co_firstlineno - 1)
+        return tree
 
     def resolve_with_lines(*given):
         """Which inputs become LTO-IR, whose linker drops the lines: as few as can be."""
@@ -75,6 +83,7 @@ def stand_in() -> None:
 
     replace(descriptor.MLIRDispatcher, __init__=begin_with_lines, get_regs_per_thread=registers)
     replace(mlir_lowering, resolve_link_plan=resolve_with_lines)
+    replace(ast_transforms, get_function_ast=parse_with_lines)
     once_imported("numba_cuda_mlir.lowering.cuda", f"{__name__}:let_shared_arrays_have_names")
     once_imported("numba_cuda_mlir.lowering.print", f"{__name__}:let_integers_print")
 
@@ -208,8 +217,6 @@ class LaunchConfiguration:
 class OfSuccessor(Launch):
     """One launch of a kernel of numba-cuda-mlir."""
 
-    root = "numba_cuda_mlir.numba_cuda"
-
     def captured_arrays(self):
         """{a name, as C++ has it: bytes} of each device array whose address stands in the PTX."""
         owners = [owner_at(int(place)) for place in ADDRESS.findall(readable(self.kernel.code))]
@@ -239,6 +246,10 @@ class OfSuccessor(Launch):
         message = re.sub(r"\b__dynamic_shmem__\d+", "a shared array", message)
         message = re.sub(r"\bconstant_array_\d+", "a constant array", message)
         return re.sub(r"\b__local_depot\d+", "its local arrays", message)
+
+    def not_launched(self, why):
+        """What the launcher raises, of which its caller makes a CUDAError."""
+        return RuntimeError(f"Failed to launch CUDA kernel: CUDA_ERROR_INVALID_VALUE ({why})")
 
     def raise_what_it_raised(self, run):
         """Raise the exception that it raised itself, with debug=True: which one is all that is known."""

@@ -48,15 +48,16 @@ class NativeKernel(NamedTuple):
             raise NotNative(f"{device.name.strip()} does not take its SPIR-V: {said[-300:]}") from None
 
     def set_args(self, kernel, flat: list) -> None:
-        """Give a built kernel its flat arguments, those of an array by `flat_array`; None is a pointer to nothing."""
+        """Give a built kernel its flat arguments, those of an array by `flat_array`; 0 is a pointer to nothing."""
         for i, (kind, value) in enumerate(zip(self.kinds, flat, strict=True)):
-            kernel.set_arg(i, value if kind == "ptr" else np.asarray(value).astype(NUMBERS[kind])[()])
+            pointer = None if isinstance(value, int) else value
+            kernel.set_arg(i, pointer if kind == "ptr" else np.asarray(value).astype(NUMBERS[kind])[()])
 
 
 def flat_array(memory: object, shape: tuple[int, ...], dtype: np.dtype, strides: tuple[int, ...] = ()) -> list:
     """What a kernel of Numba's gets for an array in a buffer: two pointers, size, item size, data, sizes, strides."""
     like = np.lib.stride_tricks.as_strided(np.empty(0, dtype), shape, strides) if strides else np.empty(shape, dtype)
-    return [None, None, like.size, like.itemsize, memory, *shape, *like.strides]
+    return [0, 0, like.size, like.itemsize, memory, *shape, *like.strides]
 
 
 def compile_native(function, *arguments: object, block: tuple[int, ...], shared: int = 0) -> NativeKernel:

@@ -21,7 +21,7 @@ from .shared_memory import Shared
 class Request(NamedTuple):
     """One launch.
 
-    flat      its flat arguments: a number, None for a pointer to nothing, or (memory, bytes from its start)
+    flat      its flat arguments: a number, 0 for a pointer to nothing, or (memory, bytes from its start)
     grid      blocks along x, y, z    block   threads of each
     seconds   before this process is ended
     """

@@ -5,7 +5,7 @@ launch has ended when it returns, so nothing has to be waited for.
 """
 
 import ctypes
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from importlib import import_module
 from types import SimpleNamespace
 
@@ -23,27 +23,16 @@ class Number(int):
     value = property(int)
 
 
-class Deallocations(list):
-    """Numba's list of what is still to be freed: it is empty, since memory is freed at once."""
-
-    is_disabled = False
-
-    @contextmanager
-    def disable(self):
-        """Within it nothing is freed that is used."""
-        yield
-
-
 class Context:
     """The driver's context. Its memory is this computer's, and each launch has ended when it returns.
 
     driver   Numba's module of that name
     """
 
-    deallocations = Deallocations()
-
     def __init__(self, driver):
         self.driver, self.device = driver, device.Device(self)
+        self.deallocations = driver._PendingDeallocs(0)  # which stay empty: memory is freed at once
+        self.defer_cleanup = self.deallocations.disable
 
         class Stream(driver.Stream):  # users ask isinstance
             """A stream, in whose order everything is done anyway."""
@@ -54,21 +43,11 @@ class Context:
             def __repr__(self):
                 return "<stream of the PTX machine>"
 
-            def __int__(self):
-                return int(self.handle)
-
             def synchronize(self):
                 pass
 
-            @contextmanager
-            def auto_synchronize(self):
-                yield self
-
             def add_callback(self, callback, arg=None):
                 callback(self, 0, arg)
-
-            async def async_done(self):
-                return self
 
         self.create_external_stream = Stream
         self.create_stream = self.get_default_stream = Stream
@@ -129,11 +108,6 @@ class Context:
     def can_access_peer(self, peer_device):
         """False: there is one device."""
         return False
-
-    @contextmanager
-    def defer_cleanup(self):
-        """Nothing has to be cleaned up."""
-        yield
 
 
 class Devices(list):

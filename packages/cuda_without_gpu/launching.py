@@ -7,7 +7,6 @@ import math
 import os
 import re
 import time
-import weakref
 from importlib import import_module
 
 import numpy as np
@@ -62,9 +61,6 @@ class Past:
     seconds = 0.0  # of computing, on the PTX machine
     launches = 0
     refused = ""  # why it does not run natively
-
-
-PASTS: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # {kernel: {block: Past}}
 
 
 class Launch:
@@ -148,7 +144,7 @@ class Launch:
 
     def watch_first(self) -> None:
         """Watch a kernel's launches for two seconds on the PTX machine, a long first one in part; then run natively."""
-        past = PASTS.setdefault(self.kernel, {}).setdefault(self.block, Past())
+        past = vars(self.kernel).setdefault("_pasts", {}).setdefault(self.block, Past())
         past.launches += 1
         if past.refused:
             return self.take(self.run(), past.refused)

@@ -2,7 +2,6 @@
 
 import json
 import warnings
-import weakref
 from typing import NamedTuple
 
 import numpy as np
@@ -71,13 +70,10 @@ def compile_native(function, *arguments: object, block: tuple[int, ...], shared:
     return native_of(compiled_for(function, *arguments), (*block, 1, 1)[:3], shared)
 
 
-MADE: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # {kernel: {sizes: a NativeKernel, or why there is none}}
-
-
 def native_of(kernel, block, shared=0, grid=None, numbers=None) -> NativeKernel:
     """The same of what Numba has compiled, a `_Kernel`; `grid`, `numbers`: as `to_spirv.spirv_of` has them."""
     sizes = block, shared, grid, numbers
-    made = MADE.setdefault(kernel, {})
+    made = vars(kernel).setdefault("_native", {})  # {sizes: a NativeKernel, or why there is none}
     if sizes not in made:
         try:
             made[sizes] = kept_native(kernel, sizes)

@@ -5,7 +5,6 @@ import inspect
 import os
 import re
 import sys
-import weakref
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 
@@ -73,7 +72,7 @@ def text_of(kernel, level: int = WATCHED, unset: Iterable[str] = (), each: bool 
     is asked for twice included. `axes`: whether the PTX machine is asked about each index whether its axis has it.
     """
     captured = captured_arrays(kernel)  # whose names may change
-    made, asked = MADE.setdefault(kernel, {}), (level, frozenset(unset), each, axes, *captured)
+    made, asked = vars(kernel).setdefault("_made_ptx", {}), (level, frozenset(unset), each, axes, *captured)
     if asked not in made:
         refuse_linked(kernel)
         refuse_large_arrays(kernel._codelibrary.llvm_strs)
@@ -82,9 +81,6 @@ def text_of(kernel, level: int = WATCHED, unset: Iterable[str] = (), each: bool 
         texts = list(map(volatile, texts)) if each else texts
         made[asked] = by_llvm.compiled(whole(with_captured(texts, captured), axes), level, f"sm_{major}{minor}")
     return made[asked]
-
-
-MADE: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # {kernel: {what is asked of `text_of`: PTX}}
 
 
 # In LLVM's text: an array of a kernel's, its memory by a letter, how many elements, and their type.

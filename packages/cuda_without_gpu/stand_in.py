@@ -14,7 +14,7 @@ from . import device
 from .host import let_host_work
 from .launching import launch
 from .replacing import replace
-from .to_ptx import AXIS_CHECK, IN_KERNEL, NAN, NEVER_SET, OTHER_THAN_ZERO, compile_ir
+from .to_ptx import AXIS_CHECK, NAN, NEVER_SET, OTHER_THAN_ZERO, compile_ir, texts_only
 
 
 class NVVM:
@@ -164,11 +164,8 @@ def let_ptx_machine_run() -> None:
     begin = dispatcher._Kernel.__init__
 
     def begin_without_ptx(self, *args, **options):
-        here = IN_KERNEL.set(True)
-        try:
+        with texts_only():  # of which `text_of` makes PTX
             begin(self, *args, **options)
-        finally:
-            IN_KERNEL.reset(here)
         self._codelibrary._ptx_cache.clear()  # what `compile_ir` left is no PTX
 
     replace(dispatcher._Kernel, __init__=begin_without_ptx, launch=launch, bind=lambda self: None)

@@ -5,7 +5,8 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 
 import numpy as np
@@ -25,19 +26,24 @@ def compile_ir(modules: str | list[str], arch: str = "compute_80", **options: ob
     if "gen-lto" in options:
         raise NotImplementedError("lto=True needs NVIDIA's linker and a GPU; leave it out.")
     texts = [modules] if isinstance(modules, str) else modules
-    if (texts_only := TEXTS_ONLY.get()) is not None:
-        texts_only.extend(texts)
-        return b""
-    if IN_KERNEL.get():  # nobody asks for this code: `text_of` makes PTX of the same texts
-        return "\n".join(texts).encode()
+    if TEXTS_ONLY.get():
+        return NEXT_TEXT.join(texts).encode()
     refuse_large_arrays(texts, "lc")
     return by_llvm.compiled(whole(texts), WATCHED, arch.replace("compute_", "sm_")).encode()
 
 
-IN_KERNEL = ContextVar("IN_KERNEL", default=False)  # while Numba makes a kernel of LLVM's texts
+NEXT_TEXT = "\n; the next text\n"
+TEXTS_ONLY = ContextVar("TEXTS_ONLY", default=False)  # while nobody asks for PTX of LLVM's texts
 
-# A list, within which LLVM's texts are left, and not compiled.
-TEXTS_ONLY: ContextVar[list | None] = ContextVar("TEXTS_ONLY", default=None)
+
+@contextmanager
+def texts_only() -> Iterator[None]:
+    """Within it, what Numba compiles is LLVM's texts, with NEXT_TEXT between them."""
+    here = TEXTS_ONLY.set(True)
+    try:
+        yield
+    finally:
+        TEXTS_ONLY.reset(here)
 
 
 def whole(texts: list[str], axes: bool = False) -> tuple[str, ...]:
@@ -111,15 +117,19 @@ def bytes_in(texts: list[str], letter: str) -> int:
 def captured_arrays(kernel) -> dict[str, np.ndarray]:
     """{a name for LLVM, as C++ has it: bytes} of each device array that a kernel uses and is not launched with."""
     used = getattr(kernel._codelibrary, "referenced_objects", {}).values()
-    captured = [array_of(value) for value in used]
-    outside = inspect.getclosurevars(kernel.py_func) if captured else None
-    seen = {**outside.globals, **outside.nonlocals} if captured else {}
-    names = {id(value): name for name, value in seen.items()}
+    names = {id(value): name for name, value in outside(kernel).items()} if used else {}
     found = {}
-    for value, array in zip(used, captured, strict=True):
+    for value in used:
         name = names.get(id(value), f"captured_{len(found)}")
-        found[f"_Z{len(name)}{name}"] = owner_of(array)
+        found[f"_Z{len(name)}{name}"] = owner_of(array_of(value))
     return found
+
+
+def outside(kernel) -> dict[str, object]:
+    """{name: value} of what a kernel uses from around it, now; {} for one from Numba's cache, which has no function."""
+    function = getattr(kernel, "py_func", None)
+    around = inspect.getclosurevars(function) if function else None
+    return {**around.globals, **around.nonlocals} if function else {}
 
 
 def with_captured(texts: list[str], captured: dict[str, np.ndarray]) -> list[str]:
@@ -238,10 +248,7 @@ def shared_arrays(kernel) -> dict[str, tuple[str, tuple, int]]:
 
 def with_names_of_source(kernel, message: str) -> str:
     """What the PTX machine says of a compiled kernel, with arrays called as in its source, or by their memory."""
-    function = getattr(kernel, "py_func", None)
-    outside = inspect.getclosurevars(function) if function else None
-    captured = {**outside.globals, **outside.nonlocals} if function else {}
-    tables = [name for name, value in captured.items() if isinstance(value, np.ndarray)]
+    tables = [name for name, value in outside(kernel).items() if isinstance(value, np.ndarray)]
     named = {name: own for name, (own, *_) in shared_arrays(kernel).items()}
     named["_cudapy_cmem"] = tables[0] if len(tables) == 1 else "a constant array"
     for name, own in {**named, r"_cudapy_smem_\d+": "a shared array", r"__local_depot\d+": "its local arrays"}.items():
@@ -259,14 +266,11 @@ def reshaping() -> tuple[str, ...]:
     """LLVM's text of what Numba's `reshape` calls, made by Numba of a Python function."""
     from numba import cuda, types
 
-    one, some, left = types.int64, types.CPointer(types.int64), []
+    one, some, named = types.int64, types.CPointer(types.int64), {"abi_name": RESHAPE}
     signature = types.int32(one, some, some, one, some, some, one, types.int32)
-    here = TEXTS_ONLY.set(left)
-    try:
-        cuda.compile(reshaped, signature, device=True, abi="c", abi_info={"abi_name": RESHAPE}, cc=device.CAPABILITY)
-    finally:
-        TEXTS_ONLY.reset(here)
-    return tuple(left)
+    with texts_only():
+        code, _ = cuda.compile(reshaped, signature, device=True, abi="c", abi_info=named, cc=device.CAPABILITY)
+    return tuple(code.split(NEXT_TEXT))
 
 
 def reshaped(rank, shape, strides, new_rank, new_shape, new_strides, itemsize, by_columns):

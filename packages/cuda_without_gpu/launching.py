@@ -1,6 +1,5 @@
 """A launch in the place of the driver's: what a kernel is given, where it runs, and what is said of it."""
 
-import functools
 import inspect
 import linecache
 import math
@@ -329,16 +328,6 @@ class Arguments:
         if copied:
             writeable = isinstance(value, np.void) or getattr(value, "flags", {"WRITEABLE": True})["WRITEABLE"]
             array.flags.writeable = writeable or hint == "In"
-            self.after.append(lambda: on_device)  # its memory stays until then
             if hint != "In" and writeable:
-                self.after.append(functools.partial(copy_back, value, array))
+                self.after.append(lambda: on_device.copy_to_host(value))
         return array, on_device._numba_type_
-
-
-def copy_back(value, array) -> None:
-    """Give the host's array, or record, what the device's holds."""
-    if isinstance(value, np.void):
-        for name in value.dtype.names:
-            value[name] = array[name]
-    else:
-        np.copyto(value, array)

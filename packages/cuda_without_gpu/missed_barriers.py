@@ -52,27 +52,20 @@ def following(lines):
 
 def deciding_blocks(blocks):
     """{a block: the blocks whose branches decide whether it is reached}: its control dependences, and theirs."""
-    after = {name: following(lines) for name, lines in blocks.items()}
-    passed = {name: {*blocks, END} for name in blocks} | {END: {END}}  # what each way from a block passes
-    changed = True
-    while changed:
-        changed = False
+    after = {name: following(lines) for name, lines in blocks.items()} | {END: []}
+    passed, before = {name: {*blocks, END} for name in blocks} | {END: {END}}, None  # what each way from a block passes
+    while before != passed:
+        before = dict(passed)
         for name in reversed(blocks):
-            new = {name} | set.intersection(*(passed[one] for one in after[name]))
-            changed |= new != passed[name]
-            passed[name] = new
+            passed[name] = {name} | set.intersection(*(passed[one] for one in after[name]))
     deciding = {name: set() for name in blocks}
     for name in blocks:
-        for one in after[name] if len(after[name]) > 1 else ():
-            for reached in passed[one] - (passed[name] - {name}) - {END}:
-                deciding[reached].add(name)
-    changed = True
-    while changed:
-        changed = False
-        for name in blocks:
-            new = deciding[name].union(*(deciding[one] for one in deciding[name]))
-            changed |= new != deciding[name]
-            deciding[name] = new
+        ways = list(after[name])
+        meet = max(passed[name] - {name}, key=lambda one: len(passed[one]))  # the first block that all ways pass
+        while ways:
+            if (one := ways.pop()) != meet and name not in deciding[one]:
+                deciding[one].add(name)
+                ways += after[one]
     return deciding
 
 

@@ -56,9 +56,7 @@ class Device:
         return None
 
     def __getattr__(self, name):
-        if name.isupper():
-            raise AttributeError(f"{name}: the PTX machine stands for a GPU here, and does not have it.")
-        raise AttributeError(name)
+        raise AttributeError(f"{name}: the PTX machine stands for a GPU here, and does not have it.")
 
     def __repr__(self):
         return "<CUDA device 0: the PTX machine, no GPU>"

@@ -54,14 +54,18 @@ class Context:
         self.get_legacy_default_stream = self.get_per_thread_default_stream = Stream
 
     def __getattr__(self, name):
-        if name.startswith("_"):
-            raise AttributeError(name)
         raise AttributeError(f"{name} of a context: {device.NO_DRIVER}.")
 
     def synchronize(self):
         """Do nothing: each launch has ended when it returns."""
 
     reset = push = pop = prepare_for_use = synchronize
+
+    def of_device(self, number):
+        """Itself. Raises ValueError for the number of another device."""
+        if number not in (None, 0):
+            raise ValueError(f"device {number}: there is one device, number 0, which is the PTX machine.")
+        return self
 
     def create_event(self, timing=True):
         """A new event."""
@@ -117,26 +121,6 @@ class Devices(list):
     lst = property(list)
 
 
-class Runtime:
-    """In the place of `devices._runtime`, which asks the driver for contexts."""
-
-    def __init__(self, context):
-        self.context, self.gpus = context, Devices([context.device])
-
-    def ensure_context(self):
-        """A context manager: there always is a context."""
-        return nullcontext()
-
-    def get_or_create_context(self, devnum):
-        """The one context. Raises ValueError for the number of another device."""
-        if devnum not in (None, 0):
-            raise ValueError(f"device {devnum}: there is one device, number 0, which is the PTX machine.")
-        return self.context
-
-    def reset(self):
-        """Do nothing: nothing is kept here."""
-
-
 def at(pointer) -> int:
     """An address: of a number, of ctypes' pointers, and of NVIDIA's bindings'."""
     return int(getattr(pointer, "value", pointer) or 0)
@@ -168,7 +152,10 @@ def let_host_work(root: str, *copies: str) -> None:
     names = "driver", "devices", "devicearray", "runtime"
     driver, devices, devicearray, runtime = (import_module(f"{root}.cudadrv.{name}") for name in names)
     context = Context(driver)
-    known = Runtime(context)
+    gpus = Devices([context.device])
+    known = SimpleNamespace(
+        gpus=gpus, ensure_context=nullcontext, get_or_create_context=context.of_device, reset=context.reset
+    )
     calls = driver.driver
     calls.is_initialized, calls.initialization_error = True, device.NO_DRIVER
     answered = {f"cuMemcpy{way}": copy for way in ("HtoD", "DtoH", "DtoD")} | {"cuMemsetD8": fill}
@@ -179,7 +166,7 @@ def let_host_work(root: str, *copies: str) -> None:
     calls.cuProfilerStart = calls.cuProfilerStop = lambda: None
     calls.get_device_count = lambda: 1
     replace(type(calls), get_device=lambda self, devnum=0: context.device)
-    replace(devices, _runtime=known, gpus=known.gpus)
+    replace(devices, _runtime=known, gpus=gpus)
     replace(driver, get_devptr_for_active_ctx=Number)
     driver._to_core_stream = lambda stream: stream or context.create_stream()  # newer ones of numba-cuda have it
     replace(type(runtime.runtime), get_version=lambda self: ("LLVM", 0))
@@ -191,7 +178,7 @@ def let_host_work(root: str, *copies: str) -> None:
         cuda_error=lambda: None,
         detect=device.detect,
         event_elapsed_time=lambda start, end: start.elapsed_time(end),
-        gpus=known.gpus,
+        gpus=gpus,
         close=lambda: None,
     )
     for module in map(import_module, (root, f"{root}.api", *copies)):

@@ -17,22 +17,6 @@ from .replacing import replace
 from .to_ptx import AXIS_CHECK, NAN, NEVER_SET, OTHER_THAN_ZERO, compile_ir, texts_only
 
 
-class NVVM:
-    """What Numba asks of NVIDIA's library before it compiles."""
-
-    supported_ccs = device.CAPABILITIES
-
-    def __init__(self):
-        from numba.cuda.cudadrv import nvvm
-
-        # the built-in target's, numba-cuda's
-        self.data_layout = getattr(nvvm, "_datalayout_i128", None) or nvvm._datalayout
-
-    def get_ir_version(self):
-        """The version of the text that Numba writes."""
-        return 2, 0, 3, 1
-
-
 @functools.cache
 def stand_in() -> None:
     """Put what this package has in the place of NVIDIA's compiler and driver, once in a process."""
@@ -56,7 +40,11 @@ def let_llvm_compile() -> None:
     from numba.cuda import codegen, decorators, dispatcher
     from numba.cuda.cudadrv import nvrtc, nvvm
 
-    replace(nvvm, NVVM=NVVM, compile_ir=compile_ir, is_available=lambda: True)
+    layout = getattr(nvvm, "_datalayout_i128", None) or nvvm._datalayout  # the built-in target's, numba-cuda's
+    library = SimpleNamespace(
+        supported_ccs=device.CAPABILITIES, data_layout=layout, get_ir_version=lambda: (2, 0, 3, 1)
+    )
+    replace(nvvm, NVVM=lambda: library, compile_ir=compile_ir, is_available=lambda: True)
     decorators._have_nvjitlink = lambda: True  # where Numba was imported before
     codegen.CUDACodeLibrary.get_lto_ptx = codegen.CUDACodeLibrary.get_asm_str
     asked = nvrtc if hasattr(nvrtc, "get_supported_ccs") else nvvm  # newer ones of numba-cuda ask NVRTC

@@ -14,7 +14,7 @@ from . import device
 from .host import let_host_work
 from .launching import launch
 from .replacing import replace
-from .to_ptx import AXIS_CHECK, NAN, NEVER_SET, OTHER_THAN_ZERO, compile_ir, texts_only
+from .to_ptx import AXIS_CHECK, NAN, NEVER_SET, OTHER_THAN_ZERO, TEXTS_ONLY, compile_ir, within
 
 
 @functools.cache
@@ -152,7 +152,7 @@ def let_ptx_machine_run() -> None:
     begin = dispatcher._Kernel.__init__
 
     def begin_without_ptx(self, *args, **options):
-        with texts_only():  # of which `text_of` makes PTX
+        with within(TEXTS_ONLY, True):  # of which `text_of` makes PTX
             begin(self, *args, **options)
         self._codelibrary._ptx_cache.clear()  # what `compile_ir` left is no PTX
 

@@ -33,17 +33,17 @@ def compile_ir(modules: str | list[str], arch: str = "compute_80", **options: ob
 
 
 NEXT_TEXT = "\n; the next text\n"
-TEXTS_ONLY = ContextVar("TEXTS_ONLY", default=False)  # while nobody asks for PTX of LLVM's texts
+TEXTS_ONLY = ContextVar("TEXTS_ONLY", default=False)  # whether LLVM's texts stay what they are
 
 
 @contextmanager
-def texts_only() -> Iterator[None]:
-    """Within it, what Numba compiles is LLVM's texts, with NEXT_TEXT between them."""
-    here = TEXTS_ONLY.set(True)
+def within(variable: ContextVar, value: object) -> Iterator[None]:
+    """Within it, a variable has that value."""
+    here = variable.set(value)
     try:
         yield
     finally:
-        TEXTS_ONLY.reset(here)
+        variable.reset(here)
 
 
 def whole(texts: list[str], axes: bool = False) -> tuple[str, ...]:
@@ -175,12 +175,10 @@ def volatile(text: str) -> str:
 # on which it is not set, as `let_unset_show` has it, and the variable.
 LOCAL_ARRAY = "_cudapy_lmem"  # the name of each
 
-BEGINS = re.compile(rf'( +%"{LOCAL_ARRAY}[.\d]*" = alloca \[(\d+) x (\w+)\]\n +store .*? )zeroinitializer(?=, )')
+BEGINS = re.compile(rf'( +%"{LOCAL_ARRAY}[.\d]*" = alloca \[(\d+) x (\w+)\]\n)( +store .*? )zeroinitializer(, .*\n)')
 
 # LLVM lays so many zeros one by one, which takes it minutes. The PTX machine knows itself which elements are not set.
 LONG = 512
-
-LONG_BEGINS = re.compile(rf'( +%"{LOCAL_ARRAY}[.\d]*" = alloca \[(\d+) x \w+\]\n) +store .*\n')
 
 NEVER_SET = "never_set"
 
@@ -205,16 +203,19 @@ def with_unset(text: str, chosen: frozenset) -> str:
     """LLVM's text with NaN or -1 for the zeros of variables not set yet; a long local array begins with nothing."""
 
     def begins(at):
-        before, count, kind = at.groups()
-        numbers = ", ".join([f"{kind} {OTHER_THAN_ZERO[kind]}"] * int(count)) if kind in OTHER_THAN_ZERO else None
-        return f"{before}[{numbers}]" if numbers else at[0]
+        made, count, kind, stored, place = at.groups()
+        if int(count) > LONG:
+            return made
+        if LOCAL_ARRAY not in chosen or kind not in OTHER_THAN_ZERO:
+            return at[0]
+        numbers = ", ".join([f"{kind} {OTHER_THAN_ZERO[kind]}"] * int(count))
+        return f"{made}{stored}[{numbers}]{place}"
 
     def takes(at):
         result, what, kind, _, after, name = at.groups()
         return result + what + OTHER_THAN_ZERO[kind] + after if name in chosen else at[0]
 
-    text = LONG_BEGINS.sub(lambda at: at[1] if int(at[2]) > LONG else at[0], text)
-    text = BEGINS.sub(begins, text) if LOCAL_ARRAY in chosen else text
+    text = BEGINS.sub(begins, text)
     return TAKES_ZERO.sub(takes, text) if chosen else text
 
 
@@ -268,7 +269,7 @@ def reshaping() -> tuple[str, ...]:
 
     one, some, named = types.int64, types.CPointer(types.int64), {"abi_name": RESHAPE}
     signature = types.int32(one, some, some, one, some, some, one, types.int32)
-    with texts_only():
+    with within(TEXTS_ONLY, True):
         code, _ = cuda.compile(reshaped, signature, device=True, abi="c", abi_info=named, cc=device.CAPABILITY)
     return tuple(code.split(NEXT_TEXT))
 
@@ -318,11 +319,8 @@ def compiled_for(function: Callable, *args: object):
 
     kernel = function if hasattr(function, "targetoptions") else cuda.jit(function)
     left = []
-    here = ONLY_COMPILED.set(left)
-    try:
+    with within(ONLY_COMPILED, left):
         kernel[1, 1](*args)
-    finally:
-        ONLY_COMPILED.reset(here)
     if captured := captured_arrays(left[0]):
         names = ", ".join(map(plain_name, captured))
         raise KernelError(f"the kernel uses arrays of the device from outside: {names}. Give it arguments only.")

@@ -75,30 +75,26 @@ def native_of(kernel, block, shared=0, grid=None, numbers=None) -> NativeKernel:
     sizes = block, shared, grid, numbers
     made = vars(kernel).setdefault("_native", {})  # {sizes: a NativeKernel, or why there is none}
     if sizes not in made:
+        refuse_linked(kernel)
+        if kernel.debug:
+            raise NotNative("debug=True: a kernel's own exceptions")
+        if captured_arrays(kernel):
+            raise NotNative("an array of the device that the kernel uses by its global name")
+        texts = whole(list(kernel._codelibrary.llvm_strs))
+
+        def spirv_and_kinds():
+            spirv, kinds, _ = to_spirv.spirv_of(texts, kernel.entry_name, *sizes)
+            return json.dumps(kinds).encode() + b"\n" + spirv
+
         try:
-            made[sizes] = kept_native(kernel, sizes)
+            found = kept(key_of(without_counters(texts, kernel.entry_name), *sizes), spirv_and_kinds)
+            kinds, _, spirv = found.partition(b"\n")
+            made[sizes] = NativeKernel(spirv, tuple(json.loads(kinds)))
         except NotNative as why:
             made[sizes] = why
     if isinstance(made[sizes], NotNative):
         raise made[sizes].with_traceback(None)
     return made[sizes]
-
-
-def kept_native(kernel, sizes):
-    """What is kept on disk for a kernel and those sizes, or is made now: all that it uses is in LLVM's text."""
-    refuse_linked(kernel)
-    if kernel.debug:
-        raise NotNative("debug=True: a kernel's own exceptions")
-    if captured_arrays(kernel):
-        raise NotNative("an array of the device that the kernel uses by its global name")
-    texts = whole(list(kernel._codelibrary.llvm_strs))
-
-    def made():
-        spirv, kinds, _ = to_spirv.spirv_of(texts, kernel.entry_name, *sizes)
-        return json.dumps(kinds).encode() + b"\n" + spirv
-
-    kinds, _, spirv = kept(key_of(without_counters(texts, kernel.entry_name), *sizes), made).partition(b"\n")
-    return NativeKernel(spirv, tuple(json.loads(kinds)))
 
 
 def native_for_launch(kernel, block, shared, grid, flat) -> NativeKernel:

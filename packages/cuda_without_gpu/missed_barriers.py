@@ -11,6 +11,7 @@ DIFFERS = re.compile(r"@_Z\d+(?:get_local_id|get_sub_group_local_id|sub_group_)|
 WAITS = re.compile(r"call .*@_Z\d+(?:barrier|work_group_|sub_group_barrier)")
 ENDS = re.compile(r"\s+(?:br|switch|ret|unreachable)\b")
 NAME = r'%(?:"[^"]+"|[\w.$-]+)'
+VALUE = re.compile(rf"\s+({NAME}) = (.*)")
 END = "end"  # of the kernel: a block that follows those that return
 
 
@@ -72,28 +73,21 @@ def deciding_blocks(blocks):
 def splitting_blocks(blocks, deciding):
     """The blocks that end in a branch by a value which differs among the threads of a block."""
     differing, splitting = set(), set()
-    values = [
-        (name, at[1], at[2], re.findall(NAME, at[2]))
-        for name, lines in blocks.items()
-        for at in filter(None, (re.match(rf"\s+({NAME}) = (.*)", line) for line in lines))
-    ]
-    branches = {name for name, lines in blocks.items() if len(following(lines)) > 1}
 
     def chosen(name, made):
         """Whether a `phi` takes a value by a way that threads choose apart."""
         ways = {way.strip('"') for way in re.findall(r', %("[^"]+"|[\w.$-]+) \]', made)}
-        choosing = set().union(ways & branches, *(deciding.get(way, set()) for way in ways))
-        return bool((choosing - deciding[name]) & splitting)
+        return bool((ways.union(*(deciding.get(way, ()) for way in ways)) - deciding[name]) & splitting)
 
     before = None
     while before != (len(differing), len(splitting)):
         before = len(differing), len(splitting)
-        for name, value, made, uses in values:
-            by_way = made.startswith("phi ") and chosen(name, made)
-            if DIFFERS.search(made) or differing.intersection(uses) or by_way:
-                differing.add(value)
-        for name in branches:
-            decided_by = last_statement(blocks[name]).partition("label")[0]
-            if differing.intersection(re.findall(NAME, decided_by)):
+        for name, lines in blocks.items():
+            for value, made in (at.groups() for at in map(VALUE.match, lines) if at):
+                by_way = made.startswith("phi ") and chosen(name, made)
+                if DIFFERS.search(made) or differing.intersection(re.findall(NAME, made)) or by_way:
+                    differing.add(value)
+            decided_by, ways, _ = last_statement(lines).partition("label")
+            if ways and differing.intersection(re.findall(NAME, decided_by)):
                 splitting.add(name)
     return splitting

@@ -142,7 +142,9 @@ class Launch:
             if not (one.kind == "index" and one.source in outside):  # which says the same of that line
                 message = self.in_words(one) + (beside if one.kind == "out of time" else "")
                 told.setdefault((one.kind, one.source), (one.kind, message, one.source))
-        judge(name_of(self.kernel), list(told.values()))
+        function = getattr(self.kernel, "py_func", None)
+        place = function and f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
+        judge(f"{function.__name__}, {place}" if function else self.kernel.entry_name, list(told.values()))
 
     def in_words(self, finding) -> str:
         """A finding of the PTX machine, with the number and the text of the source's line."""
@@ -226,15 +228,6 @@ def place_in_another_file(ptx: str, line: int) -> tuple[str, int]:
     number, own = places[-1] if places else ("", "0")
     file = re.search(rf'\.file\s+{number} "(.*)"', ptx)
     return (file[1], int(own)) if file and int(own) else ("", 0)
-
-
-def name_of(kernel) -> str:
-    """A kernel's name, its file and the line that its definition begins in, as far as they are known."""
-    function = getattr(kernel, "py_func", None)
-    if function is None:  # a kernel from Numba's cache
-        return kernel.entry_name
-    code = function.__code__
-    return f"{function.__name__}, {code.co_filename}:{code.co_firstlineno}"
 
 
 class Arguments:

@@ -64,11 +64,8 @@ def is_readable(place: int) -> bool:
     if os.name == "nt":
         return True
     reading, writing = os.pipe()
-    try:
+    with open(reading), open(writing, "w"):
         return ctypes.CDLL(None).write(writing, ctypes.c_void_p(place), ctypes.c_size_t(1)) == 1
-    finally:
-        os.close(reading)
-        os.close(writing)
 
 
 def array_of(on_device) -> np.ndarray:

@@ -76,8 +76,7 @@ def launch_on(opened: dict[Shared, np.ndarray], request: Request) -> None:
     used = {one[0] for one in request.flat if isinstance(one, tuple)}
     for memory in opened.keys() - used:
         del opened[memory]
-    for memory in used - opened.keys():
-        opened[memory] = np.frombuffer(memory.opened(), np.uint8)
+    opened |= {memory: np.frombuffer(memory.opened(), np.uint8) for memory in used - opened.keys()}
     flat = [opened[one[0]][one[1] :] if isinstance(one, tuple) else one for one in request.flat]
     launch(request.native, flat, request.grid, request.block)
 

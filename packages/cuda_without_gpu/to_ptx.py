@@ -174,21 +174,16 @@ def volatile(text: str) -> str:
 # In LLVM's text: a local array and the zeros that Numba lays there; and the zero that it takes for a variable on a way
 # on which it is not set, as `let_unset_show` has it, and the variable.
 LOCAL_ARRAY = "_cudapy_lmem"  # the name of each
-
 BEGINS = re.compile(rf'( +%"{LOCAL_ARRAY}[.\d]*" = alloca \[(\d+) x (\w+)\]\n)( +store .*? )zeroinitializer(, .*\n)')
-
 # LLVM lays so many zeros one by one, which takes it minutes. The PTX machine knows itself which elements are not set.
 LONG = 512
-
 NEVER_SET = "never_set"
-
 TAKES_ZERO = re.compile(
     rf'(%"{NEVER_SET}[.\d]*")( = f?add (\w+) )(\S+)'
     r'(, .*\n(?:.*\n){,4}? +store \w+ \1, \w+\* %"([A-Za-z_]\w*)[.\d]*")'
 )
 
 NAN = {"float": "0x7FF8000000000000", "double": "0x7FF8000000000000", "half": "0xH7E00"}
-
 OTHER_THAN_ZERO = NAN | dict.fromkeys(("i8", "i16", "i32", "i64"), "-1")
 
 
@@ -258,7 +253,6 @@ def with_names_of_source(kernel, message: str) -> str:
 
 
 HALF = re.compile(r'declare i32 @"(_Z\w+|__numba_wrapper_h\w+)"')  # functions for float16 are among them
-
 RESHAPE = "numba_attempt_nocopy_reshape"  # a function that Numba calls
 
 

@@ -91,7 +91,7 @@ def text_of(kernel, level: int = WATCHED, unset: Iterable[str] = (), each: bool 
 
 # In LLVM's text: an array of a kernel's, its memory by a letter, how many elements, and their type.
 ARRAY = re.compile(r'"_cudapy_([lsc])mem[_.\d]*" = (?:alloca|[a-z ]*addrspace\(\d\) \w+) \[(\d+) x (\w+)\]')
-MEMORIES = {"l": ("local", LOCAL), "s": ("shared", STATIC), "c": ("constant", CONSTANT)}
+MEMORIES = {"l": ("local", LOCAL, " a thread"), "s": ("shared", STATIC, " a block"), "c": ("constant", CONSTANT, "")}
 BITS = {"half": 16, "float": 32, "double": 64}
 
 
@@ -101,10 +101,9 @@ def refuse_large_arrays(texts: list[str], letters: str = "lsc") -> None:
     Of local and constant ones LLVM would take minutes; a processor may have room for more shared ones.
     """
     for letter in letters:
-        memory, most = MEMORIES[letter]
+        memory, most, each = MEMORIES[letter]
         if (used := bytes_in(texts, letter)) > most:
-            each = {"l": " a thread", "s": " a block"}.get(letter, "")
-            instead = {"c": "Give them to the kernel as arguments."}.get(letter, "Make them smaller.")
+            instead = "Give them to the kernel as arguments." if letter == "c" else "Make them smaller."
             raise KernelError(f"its {memory} arrays take {used:,} bytes{each}; a GPU has {most:,} at most. {instead}")
 
 

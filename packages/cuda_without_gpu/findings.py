@@ -57,10 +57,10 @@ def judge(kernel: str, findings: list[tuple[str, str, int]]) -> None:
 
 
 def is_inside(file: str) -> bool:
-    """Whether a file is Numba's or this package's."""
+    """Whether a file is Numba's, this package's, or what Python starts a program with."""
     names = "numba", "numba.cuda", "numba_cuda_mlir"
     known = (os.path.dirname(sys.modules[name].__file__) + os.sep for name in names if name in sys.modules)
-    return os.path.dirname(file) == os.path.dirname(__file__) or file.startswith(tuple(known))
+    return os.path.dirname(file) == os.path.dirname(__file__) or file.startswith(("<frozen", *known))
 
 
 def way_to_launch(error: KernelError) -> TracebackType | None:

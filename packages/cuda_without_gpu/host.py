@@ -43,6 +43,9 @@ class Context:
             def __repr__(self):
                 return "<stream of the PTX machine>"
 
+            def __int__(self):  # Numba's own is deprecated in Python
+                return int(self.handle)
+
             def synchronize(self):
                 pass
 

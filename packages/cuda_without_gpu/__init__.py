@@ -3,11 +3,11 @@
 `enable` is what one calls; README.md shows how.
 """
 
-import importlib.metadata
 import os
 
 from .before_numba import let_numba_load, once_imported
 from .errors import KernelError, KernelWarning, NotNative
+from .opencl_drivers import version
 from .settings import SETTINGS, VARIABLE, settings_of
 
 __all__ = ["KernelError", "KernelWarning", "NotNative", "enable"]
@@ -39,9 +39,7 @@ def enable(
     given = dict(watch=watch, findings=findings, seconds=seconds, native=native)
     SETTINGS.set(**{name: value for name, value in given.items() if value is not None})
     let_numba_load()
-    try:
-        importlib.metadata.version("cuda-bindings")
-    except importlib.metadata.PackageNotFoundError:  # an old numba-cuda asks for NVIDIA's bindings even so
+    if not version("cuda-bindings"):  # an old numba-cuda asks for NVIDIA's bindings even so
         os.environ.setdefault("NUMBA_CUDA_USE_NVIDIA_BINDING", "0")
     once_imported("numba.cuda.cudadrv.driver", f"{__name__}.stand_in:ask_for_no_linker")
     once_imported("numba.cuda", f"{__name__}.stand_in:stand_in")

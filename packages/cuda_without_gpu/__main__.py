@@ -35,8 +35,7 @@ def main() -> int:
             sys.path[0] = os.path.dirname(os.path.abspath(program))
             runpy.run_path(program, run_name="__main__")
     except KernelError as error:
-        frames = [one for one in traceback.extract_tb(way_to_launch(error)) if not one.filename.startswith("<frozen")]
-        print("".join(traceback.format_list(frames)), f"KernelError: {error}", sep="", file=sys.stderr)
+        print(*traceback.format_tb(way_to_launch(error)), f"KernelError: {error}", sep="", file=sys.stderr)
         return 1
     finally:
         if FOUND:

@@ -1,42 +1,34 @@
 """What must be settled before Numba is loaded, or right after. Nothing here loads it."""
 
-import importlib.abc
 import importlib.util
 import os
 import pkgutil
 import sys
-
-
-class AtImport(importlib.abc.MetaPathFinder):
-    """Finds one module as the other finders do, with a loader that calls the function last."""
-
-    def __init__(self, module: str, function: str):
-        self.module, self.function = module, function
-
-    def find_spec(self, name, path, target=None):
-        """The spec of that module; None for every other."""
-        if name != self.module:
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
-        if spec is None:
-            return None
-        load = spec.loader.exec_module
-
-        def load_and_call(module):
-            load(module)
-            pkgutil.resolve_name(self.function)()
-
-        spec.loader.exec_module = load_and_call
-        return spec
+from types import SimpleNamespace
 
 
 def once_imported(module: str, function: str) -> None:
     """Call a function, "package.module:name", now if that module is loaded, and otherwise right after it is."""
     if module in sys.modules:
-        pkgutil.resolve_name(function)()
-    else:
-        sys.meta_path.insert(0, AtImport(module, function))
+        return pkgutil.resolve_name(function)()
+
+    def find_spec(name, path, target=None):
+        """The spec of that module, as the other finders have it, with a loader that calls the function last."""
+        if name != module:
+            return None
+        sys.meta_path.remove(finder)
+        if spec := importlib.util.find_spec(name):
+            load = spec.loader.exec_module
+
+            def load_and_call(loaded):
+                load(loaded)
+                pkgutil.resolve_name(function)()
+
+            spec.loader.exec_module = load_and_call
+        return spec
+
+    finder = SimpleNamespace(find_spec=find_spec)
+    sys.meta_path.insert(0, finder)
 
 
 def let_numba_load() -> None:

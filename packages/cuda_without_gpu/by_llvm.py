@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import re
+from pathlib import Path
 
 with contextlib.suppress(ImportError, OSError):  # where it is broken, Numba says so, and who runs no CUDA goes on
     import llvmlite.binding as llvm
@@ -22,70 +23,26 @@ ALL_BLOCKS = re.compile(r'(declare i32 @"cudaCGSynchronize"\([^\n]*\))(?! conver
 INLINE_PTX = re.compile(
     r'(call [^"\n]*asm sideeffect "(?!index_within)[^"\n]*", ?"[^"\n]*"\s*\([^()\n]*\))(?! convergent)'
 )
-ADDED = """
-declare {i32, i1} @llvm.nvvm.shfl.sync.idx.i32p(i32, i32, i32, i32)
-declare {i32, i1} @llvm.nvvm.shfl.sync.up.i32p(i32, i32, i32, i32)
-declare {i32, i1} @llvm.nvvm.shfl.sync.down.i32p(i32, i32, i32, i32)
-declare {i32, i1} @llvm.nvvm.shfl.sync.bfly.i32p(i32, i32, i32, i32)
-declare i1 @llvm.nvvm.vote.all.sync(i32, i1)
-declare i1 @llvm.nvvm.vote.any.sync(i32, i1)
-declare i1 @llvm.nvvm.vote.uni.sync(i32, i1)
-declare i32 @llvm.nvvm.vote.ballot.sync(i32, i1)
+ADDED = (Path(__file__).parent / "nvidia_in_llvm.ll").read_text("utf-8")
 
-define linkonce_odr {i32, i1} @shfl_of_any_mode(i32 %mask, i32 %mode, i32 %value, i32 %lane, i32 %clamp) #0 {
-    switch i32 %mode, label %idx [i32 1, label %up i32 2, label %down i32 3, label %bfly]
-idx:
-    %1 = call {i32, i1} @llvm.nvvm.shfl.sync.idx.i32p(i32 %mask, i32 %value, i32 %lane, i32 %clamp)
-    ret {i32, i1} %1
-up:
-    %2 = call {i32, i1} @llvm.nvvm.shfl.sync.up.i32p(i32 %mask, i32 %value, i32 %lane, i32 %clamp)
-    ret {i32, i1} %2
-down:
-    %3 = call {i32, i1} @llvm.nvvm.shfl.sync.down.i32p(i32 %mask, i32 %value, i32 %lane, i32 %clamp)
-    ret {i32, i1} %3
-bfly:
-    %4 = call {i32, i1} @llvm.nvvm.shfl.sync.bfly.i32p(i32 %mask, i32 %value, i32 %lane, i32 %clamp)
-    ret {i32, i1} %4
+# Functions of numba-cuda for float16, which NVIDIA has in CUDA C++: what LLVM does with their operands as float16, %ah,
+# or as float32, %af (a sum, a product or a quotient of two float16 is rounded right so).
+HALF = {
+    "neg": "fneg half %ah",
+    "rcp": "fdiv float 1.0, %af",
+    "ne": "fcmp une float %af, %bf",
+    "fma": "call half @llvm.fma.f16(half %ah, half %bh, half %ch)",
+    "max": "call half @llvm.maxnum.f16(half %ah, half %bh)",
+    "min": "call half @llvm.minnum.f16(half %ah, half %bh)",
+    "abs": "call half @llvm.fabs.f16(half %ah)",
 }
-
-define linkonce_odr {i32, i1} @vote_of_any_mode(i32 %mask, i32 %mode, i1 %holds) #0 {
-    switch i32 %mode, label %all [i32 1, label %any i32 2, label %uni i32 3, label %ballot]
-all:
-    %1 = call i1 @llvm.nvvm.vote.all.sync(i32 %mask, i1 %holds)
-    %2 = insertvalue {i32, i1} zeroinitializer, i1 %1, 1
-    ret {i32, i1} %2
-any:
-    %3 = call i1 @llvm.nvvm.vote.any.sync(i32 %mask, i1 %holds)
-    %4 = insertvalue {i32, i1} zeroinitializer, i1 %3, 1
-    ret {i32, i1} %4
-uni:
-    %5 = call i1 @llvm.nvvm.vote.uni.sync(i32 %mask, i1 %holds)
-    %6 = insertvalue {i32, i1} zeroinitializer, i1 %5, 1
-    ret {i32, i1} %6
-ballot:
-    %7 = call i32 @llvm.nvvm.vote.ballot.sync(i32 %mask, i1 %holds)
-    %8 = insertvalue {i32, i1} zeroinitializer, i32 %7, 0
-    ret {i32, i1} %8
-}
-
-define linkonce_odr i32 @match_any_64(i32 %mask, i64 %value) #0 {
-    %1 = call i32 asm sideeffect "match.any.sync.b64 $0, $1, $2;", "=r,l,r"(i64 %value, i32 %mask) convergent
-    ret i32 %1
-}
-
-attributes #0 = { alwaysinline convergent nounwind }
-"""
-
-# Functions of numba-cuda for float16, which NVIDIA has in CUDA C++: what LLVM does with their operands as float32 (a
-# sum, a product or a quotient of two float16 is rounded right so), how it compares them, and what it does with float16.
-HALF_FLOAT = dict(add="fadd", sub="fsub", mul="fmul", div="fdiv")
-HALF_COMPARED = {name: f"fcmp {'u' if name == 'ne' else 'o'}{name}" for name in ("eq", "ne", "lt", "le", "gt", "ge")}
-HALF_OPERATORS = dict(zip(("_ZplRK", "_ZmiRK", "_ZmlRK", "_ZdvRK"), HALF_FLOAT, strict=True)) | {
-    f"_Z{name}RK": name for name in HALF_COMPARED
-}
-HALF_INTRINSICS = dict(fma=("fma", "abc"), max=("maxnum", "ab"), min=("minnum", "ab"), abs=("fabs", "a"))
-HALF_ROUNDED = ("sqrt", "ceil", "floor", "trunc", "rint")
-HALF_MATH = ("sin", "cos", "exp", "exp2", "exp10", "log", "log2", "log10", "rsqrt")
+HALF |= {does: f"f{does} float %af, %bf" for does in ("add", "sub", "mul", "div")}
+HALF |= {does: f"fcmp o{does} float %af, %bf" for does in ("eq", "lt", "le", "gt", "ge")}
+HALF |= {does: f"call float @llvm.{does}.f32(float %af)" for does in ("sqrt", "ceil", "floor", "trunc", "rint")}
+MATH = ("sin", "cos", "exp", "exp2", "exp10", "log", "log2", "log10", "rsqrt")
+HALF |= {does: f"call float @__nv_{does}f(float %af)" for does in MATH}
+HALF_NAME = re.compile(r"(?:_ZL\d+_*|__numba_wrapper_)h(\w+?)(?:6__half|$)|_Z(\w\w)RK")
+OPERATORS = {"ng": "neg", "pl": "add", "mi": "sub", "ml": "mul", "dv": "div"}  # of C++'s names; others are alike
 FROM_NUMBER = {"f": "float", "d": "double"} | dict(
     zip("stijlmxy", ["i16"] * 2 + ["i32"] * 2 + ["i64"] * 4, strict=True)
 )
@@ -98,31 +55,14 @@ OPERAND = "%{0}h = bitcast i16 %{0} to half\n    %{0}f = fpext half %{0}h to flo
 LOADED = "%{0} = load i16, i16* %{0}_at\n    " + OPERAND
 
 
-def half_code(name: str) -> tuple[str, str, str, str] | None:
-    """(operands, what LLVM makes of %ah, or %af in float32, its type, a declaration) of a float16 function; or None."""
-    named = re.match(r"(?:_ZL\d+_*|__numba_wrapper_)h(\w+?)(?:6__half|$)", name)
-    does = named[1] if named else next((does for sign, does in HALF_OPERATORS.items() if name.startswith(sign)), "")
-    if does in HALF_FLOAT:
-        return "ab", f"{HALF_FLOAT[does]} float %af, %bf", "float", ""
-    if does in HALF_COMPARED:
-        return "ab", f"{HALF_COMPARED[does]} float %af, %bf", "i1", ""
-    if does in HALF_INTRINSICS:
-        does, operands = HALF_INTRINSICS[does]
-        given, kinds = (", ".join(part.format(one) for one in operands) for part in ("half %{}h", "half"))
-        return operands, f"call half @llvm.{does}.f16({given})", "half", f"declare half @llvm.{does}.f16({kinds})"
-    if does in (*HALF_ROUNDED, *HALF_MATH):
-        called = f"float @llvm.{does}.f32" if does in HALF_ROUNDED else f"float @__nv_{does}f"
-        return "a", f"call {called}(float %af)", "float", f"declare {called}(float)"
-    if does == "rcp":
-        return "a", "fdiv float 1.0, %af", "float", ""
-    return ("a", "fneg half %ah", "half", "") if does == "neg" or name.startswith("_ZngRK") else None
-
-
 def half_function(name: str) -> str:
     """LLVM's text of a float16 function of numba-cuda's, of pointers, or numbers in `__numba_wrapper_...`; or ""."""
     takes, declared = "float* %out, i16* %a_at", ""
-    if code := half_code(name):
-        operands, made, kind, declared = code
+    named = HALF_NAME.match(name)
+    if made := named and HALF.get(named[1] or OPERATORS.get(named[2], named[2])):
+        operands = [one for one in "abc" if f"%{one}" in made]
+        kind = "i1" if made.startswith("fcmp") else "half" if "half" in made else "float"
+        declared = re.sub(r" %\w+", "", made).replace("call", "declare") if made.startswith("call") else ""
         kind_out = "i8" if kind == "i1" else "i16"
         by_value = name.startswith("__numba_wrapper_")
         takes = ", ".join([f"{kind_out}* %out", *(f"i16 %{a}" if by_value else f"i16* %{a}_at" for a in operands)])

@@ -42,12 +42,7 @@ class Device:
     KERNEL_EXEC_TIMEOUT = INTEGRATED = TCC_DRIVER = COMPUTE_MODE = PCI_BUS_ID = PCI_DEVICE_ID = PCI_DOMAIN_ID = 0
 
     def __init__(self, context):
-        self.context = context
-
-    @property
-    def device(self):
-        """Itself: `cuda.gpus` lists what has both a device's attributes and a context's."""
-        return self
+        self.context, self.device = context, self  # `cuda.gpus` lists what has both
 
     def __enter__(self):
         return self
@@ -56,9 +51,7 @@ class Device:
         return None
 
     def __getattr__(self, name):
-        if name.isupper():
-            raise AttributeError(f"{name}: the PTX machine stands for a GPU here, and does not have it.")
-        raise AttributeError(name)
+        raise AttributeError(f"{name}: the PTX machine stands for a GPU here, and does not have it.")
 
     def __repr__(self):
         return "<CUDA device 0: the PTX machine, no GPU>"

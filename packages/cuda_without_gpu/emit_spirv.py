@@ -14,7 +14,7 @@ from collections import Counter
 
 import llvmlite.binding as llvm
 
-from .missed_barriers import may_be_missed
+from .missed_barriers import NAME, may_be_missed
 
 TRIPLE = "spirv64-unknown-unknown"
 OPTIMISED_FOR = "amdgcn-amd-amdhsa"  # LLVM finds the space of each pointer for these GPUs, and not for SPIR-V
@@ -26,7 +26,6 @@ OPTIONS = [
     "-spirv-ext=+SPV_EXT_shader_atomic_float_add,+SPV_EXT_shader_atomic_float_min_max,+SPV_KHR_bit_instructions",
 ]
 SPACES = {None: 4, "0": 4, "1": 1, "3": 3, "4": 1, "5": 0}  # AMD's address spaces, and NVIDIA's, as SPIR-V's
-NAME = r'%(?:"[^"]+"|[\w.$-]+)'
 
 
 def target_machine(triple: str) -> llvm.TargetMachine:
@@ -150,11 +149,9 @@ def emitted(text: str) -> tuple[dict, bytes]:
     """(what stands in the line of JSON, SPIR-V) of a module whose kernel is `kernel`."""
     for option in OPTIONS:
         llvm.set_option("", option)
-    answer = dict(refused="", missed=False, found=[])
     module = llvm.parse_assembly(text)
     module.verify()
-    if optimise(module):
-        answer["found"].append("fours")
+    answer = dict(refused="", missed=False, found=["fours"] * optimise(module))
     if left := [one.name for one in module.functions if not one.is_declaration and one.name != "kernel"]:
         answer["refused"] = f"a function that calls itself: {', '.join(left)}"
         return answer, b""

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import traceback
 import warnings
 from dataclasses import dataclass, field
 from types import FrameType, TracebackType
@@ -56,30 +57,25 @@ def judge(kernel: str, findings: list[tuple[str, str, int]]) -> None:
 
 
 def is_inside(file: str) -> bool:
-    """Whether a file is Numba's or this package's."""
+    """Whether a file is Numba's, this package's, or what Python starts a program with."""
     names = "numba", "numba.cuda", "numba_cuda_mlir"
     known = (os.path.dirname(sys.modules[name].__file__) + os.sep for name in names if name in sys.modules)
-    return os.path.dirname(file) == os.path.dirname(__file__) or file.startswith(tuple(known))
+    return os.path.dirname(file) == os.path.dirname(__file__) or file.startswith(("<frozen", *known))
 
 
 def way_to_launch(error: KernelError) -> TracebackType | None:
     """The traceback of an error, without the frames of Numba and of this package."""
-    steps, kept, step = [], None, error.__traceback__
-    while step:
-        steps.append(step)
-        step = step.tb_next
-    for step in reversed(steps):
-        if not is_inside(step.tb_frame.f_code.co_filename):
-            kept = TracebackType(kept, step.tb_frame, step.tb_lasti, step.tb_lineno)
+    kept = None
+    for frame, line in reversed([*traceback.walk_tb(error.__traceback__)]):
+        if not is_inside(frame.f_code.co_filename):
+            kept = TracebackType(kept, frame, frame.f_lasti, line)
     return kept
 
 
 def frame_of_launch() -> FrameType:
     """The nearest caller outside of Numba and of this package."""
-    frame = sys._getframe()
-    while frame.f_back and is_inside(frame.f_code.co_filename):
-        frame = frame.f_back
-    return frame
+    frames = (frame for frame, _ in traceback.walk_stack(sys._getframe()))
+    return next(frame for frame in frames if not is_inside(frame.f_code.co_filename))
 
 
 def summary() -> str:

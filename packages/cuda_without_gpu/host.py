@@ -5,7 +5,7 @@ launch has ended when it returns, so nothing has to be waited for.
 """
 
 import ctypes
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from importlib import import_module
 from types import SimpleNamespace
 
@@ -23,27 +23,16 @@ class Number(int):
     value = property(int)
 
 
-class Deallocations(list):
-    """Numba's list of what is still to be freed: it is empty, since memory is freed at once."""
-
-    is_disabled = False
-
-    @contextmanager
-    def disable(self):
-        """Within it nothing is freed that is used."""
-        yield
-
-
 class Context:
     """The driver's context. Its memory is this computer's, and each launch has ended when it returns.
 
     driver   Numba's module of that name
     """
 
-    deallocations = Deallocations()
-
     def __init__(self, driver):
         self.driver, self.device = driver, device.Device(self)
+        self.deallocations = driver._PendingDeallocs(0)  # which stay empty: memory is freed at once
+        self.defer_cleanup = self.deallocations.disable
 
         class Stream(driver.Stream):  # users ask isinstance
             """A stream, in whose order everything is done anyway."""
@@ -54,35 +43,32 @@ class Context:
             def __repr__(self):
                 return "<stream of the PTX machine>"
 
-            def __int__(self):
+            def __int__(self):  # Numba's own is deprecated in Python
                 return int(self.handle)
 
             def synchronize(self):
                 pass
 
-            @contextmanager
-            def auto_synchronize(self):
-                yield self
-
             def add_callback(self, callback, arg=None):
                 callback(self, 0, arg)
-
-            async def async_done(self):
-                return self
 
         self.create_external_stream = Stream
         self.create_stream = self.get_default_stream = Stream
         self.get_legacy_default_stream = self.get_per_thread_default_stream = Stream
 
     def __getattr__(self, name):
-        if name.startswith("_"):
-            raise AttributeError(name)
         raise AttributeError(f"{name} of a context: {device.NO_DRIVER}.")
 
     def synchronize(self):
         """Do nothing: each launch has ended when it returns."""
 
     reset = push = pop = prepare_for_use = synchronize
+
+    def of_device(self, number):
+        """Itself. Raises ValueError for the number of another device."""
+        if number not in (None, 0):
+            raise ValueError(f"device {number}: there is one device, number 0, which is the PTX machine.")
+        return self
 
     def create_event(self, timing=True):
         """A new event."""
@@ -130,37 +116,12 @@ class Context:
         """False: there is one device."""
         return False
 
-    @contextmanager
-    def defer_cleanup(self):
-        """Nothing has to be cleaned up."""
-        yield
-
 
 class Devices(list):
     """`cuda.gpus`: the one device."""
 
     current = property(lambda self: self[0])
     lst = property(list)
-
-
-class Runtime:
-    """In the place of `devices._runtime`, which asks the driver for contexts."""
-
-    def __init__(self, context):
-        self.context, self.gpus = context, Devices([context.device])
-
-    def ensure_context(self):
-        """A context manager: there always is a context."""
-        return nullcontext()
-
-    def get_or_create_context(self, devnum):
-        """The one context. Raises ValueError for the number of another device."""
-        if devnum not in (None, 0):
-            raise ValueError(f"device {devnum}: there is one device, number 0, which is the PTX machine.")
-        return self.context
-
-    def reset(self):
-        """Do nothing: nothing is kept here."""
 
 
 def at(pointer) -> int:
@@ -194,7 +155,10 @@ def let_host_work(root: str, *copies: str) -> None:
     names = "driver", "devices", "devicearray", "runtime"
     driver, devices, devicearray, runtime = (import_module(f"{root}.cudadrv.{name}") for name in names)
     context = Context(driver)
-    known = Runtime(context)
+    gpus = Devices([context.device])
+    known = SimpleNamespace(
+        gpus=gpus, ensure_context=nullcontext, get_or_create_context=context.of_device, reset=context.reset
+    )
     calls = driver.driver
     calls.is_initialized, calls.initialization_error = True, device.NO_DRIVER
     answered = {f"cuMemcpy{way}": copy for way in ("HtoD", "DtoH", "DtoD")} | {"cuMemsetD8": fill}
@@ -205,7 +169,7 @@ def let_host_work(root: str, *copies: str) -> None:
     calls.cuProfilerStart = calls.cuProfilerStop = lambda: None
     calls.get_device_count = lambda: 1
     replace(type(calls), get_device=lambda self, devnum=0: context.device)
-    replace(devices, _runtime=known, gpus=known.gpus)
+    replace(devices, _runtime=known, gpus=gpus)
     replace(driver, get_devptr_for_active_ctx=Number)
     driver._to_core_stream = lambda stream: stream or context.create_stream()  # newer ones of numba-cuda have it
     replace(type(runtime.runtime), get_version=lambda self: ("LLVM", 0))
@@ -217,7 +181,7 @@ def let_host_work(root: str, *copies: str) -> None:
         cuda_error=lambda: None,
         detect=device.detect,
         event_elapsed_time=lambda start, end: start.elapsed_time(end),
-        gpus=known.gpus,
+        gpus=gpus,
         close=lambda: None,
     )
     for module in map(import_module, (root, f"{root}.api", *copies)):

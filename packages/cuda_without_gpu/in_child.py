@@ -34,19 +34,15 @@ def launch_in_child(native: NativeKernel, flat: list, grid: tuple, block: tuple,
     """
     copies, arguments = {}, []
     for value in flat:
-        array, start = value if isinstance(value, tuple) else (value, 0)
-        if isinstance(array, np.ndarray):
-            low, high = bounds(owner_of(array))
-            if address(owner_of(array)) not in SHARED and low not in copies:
+        if isinstance(value, (np.ndarray, tuple)):
+            low, high, place = whereabouts(value)
+            if low not in SHARED and low not in copies:
                 copies[low] = seen_as_bytes(low, high), shared_bytes(max(high - low, 1))
                 copies[low][1][: high - low] = copies[low][0]
-            memory = SHARED[address(copies[low][1]) if low in copies else low]
-            place = min(address(array) - low + start, memory.nbytes - 1)  # of no elements: it may begin behind the end
-            arguments.append((memory, place))
-        else:
-            arguments.append(value)
+            value = SHARED[address(copies[low][1]) if low in copies else low], place - low
+        arguments.append(value)
     with ONE_AT_A_TIME:
-        answer = asked(Request(native, with_null(native, arguments), grid, block, seconds))
+        answer = asked(Request(native, arguments, grid, block, seconds))
     if answer:
         raise NotNative(answer)
     read_only = {bounds(owner_of(one))[0] for one in flat if isinstance(one, np.ndarray) and not one.flags.writeable}
@@ -59,19 +55,18 @@ def launch_here(native: NativeKernel, flat: list, grid: tuple, block: tuple) -> 
     """Launch a kernel in this process, which a crash ends, and wait for it. Raises NotNative as `launch_in_child`."""
     seen = []
     for value in flat:
-        array, start = value if isinstance(value, tuple) else (value, 0)
-        if isinstance(array, np.ndarray):
-            _, end = bounds(owner_of(array))
-            value = seen_as_bytes(min(address(array) + start, end - 1), end)
+        if isinstance(value, (np.ndarray, tuple)):
+            _, end, place = whereabouts(value)
+            value = seen_as_bytes(place, end)
         seen.append(value)
-    native_child.launch(native, with_null(native, seen), grid, block)
+    native_child.launch(native, seen, grid, block)
 
 
-def with_null(native, flat):
-    """The flat arguments, with None for a null pointer."""
-    return [
-        None if kind == "ptr" and isinstance(one, int) else one for kind, one in zip(native.kinds, flat, strict=True)
-    ]
+def whereabouts(value):
+    """(first byte of the memory that an array, or (array, bytes from its start), lies in, its end, where it lies)."""
+    array, start = value if isinstance(value, tuple) else (value, 0)
+    low, high = bounds(owner_of(array))
+    return low, high, max(low, min(address(array) + start, high - 1))  # one of no elements may begin behind the end
 
 
 def asked(request: Request) -> str:

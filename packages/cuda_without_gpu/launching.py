@@ -1,13 +1,11 @@
 """A launch in the place of the driver's: what a kernel is given, where it runs, and what is said of it."""
 
-import functools
 import inspect
 import linecache
 import math
 import os
 import re
 import time
-import weakref
 
 import numpy as np
 
@@ -63,9 +61,6 @@ class Past:
     refused = ""  # why it does not run natively
 
 
-PASTS: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # {kernel: {block: Past}}
-
-
 class Launch:
     """One launch of a compiled kernel, a `_Kernel` of Numba's. Other kernels have other ones of its first methods."""
 
@@ -73,7 +68,12 @@ class Launch:
         self.kernel, self.given = kernel, given
         self.grid, self.block, self.shared = grid, block, shared
         self.captured = self.captured_arrays()
-        refuse_both(self.captured, given)
+        for name, memory in self.captured.items():  # those would be two copies here
+            if any(np.may_share_memory(memory, array) for array in given.written()):
+                raise KernelError(
+                    f"{plain_name(name)} is an argument of the kernel, and the kernel uses it by its global name, too. "
+                    f"Use the argument only."
+                )
 
     def captured_arrays(self) -> dict[str, np.ndarray]:
         """{a variable of its PTX: bytes} of each device array that it uses and is not launched with."""
@@ -92,16 +92,29 @@ class Launch:
         return not_launched(why)
 
     def raise_what_it_raised(self, run: ptx_machine.Run) -> None:
-        """Raise the exception that it raised itself, with debug=True."""
-        raise_what_it_raised(self.kernel, run)
+        """Raise the exception that it raised itself, with debug=True, with the thread's place."""
+
+        def held(name):
+            return int(run.variables[f"{self.kernel.entry_name}__{name}__"].view(np.int32)[0])
+
+        if code := held("errcode"):
+            kind, words, where = self.kernel.call_helper.get_exception(code)
+            thread, block = ([held(f"{what}{axis}") for axis in "zyx"] for what in ("tid", "ctaid"))
+            said = f"tid={thread} ctaid={block}"
+            if where:
+                said = f"In function {where[0]!r}, file {os.path.abspath(where[1])}, line {where[2]}, {said}"
+            first, *others = words or ("",)
+            raise kind(f"{said}: {first}" if words else said, *others)
 
     def run(self, seconds: float | None = None, blocks: list[int] | None = None) -> ptx_machine.Run:
         """What the PTX machine makes of it, on copies of its arrays. `blocks`: the numbers of those that run."""
-        kernel, given = self.kernel, self.given
-        options = dict(kernel=kernel.entry_name, names=named(kernel, given), shared=self.shared)
-        options |= dict(variables=self.captured, seconds=seconds or SETTINGS.seconds, requests=False)
+        function = getattr(self.kernel, "py_func", None)  # a kernel from Numba's cache has none
+        parameters = list(inspect.signature(function).parameters) if function else []
+        names = {at: parameters[which] for which, at in self.given.arrays if which < len(parameters)}
+        options = dict(kernel=self.kernel.entry_name, names=names, shared=self.shared, variables=self.captured)
+        options |= dict(blocks=blocks, seconds=seconds or SETTINGS.seconds, requests=False)
         try:
-            return device.run(self.text(), self.grid, self.block, given.flat, blocks=blocks, **options)
+            return device.run(self.text(), self.grid, self.block, self.given.flat, **options)
         except ptx_machine.PTXError as error:
             raise KernelError(str(error)) from None
         except ValueError as error:
@@ -130,7 +143,9 @@ class Launch:
             if not (one.kind == "index" and one.source in outside):  # which says the same of that line
                 message = self.in_words(one) + (beside if one.kind == "out of time" else "")
                 told.setdefault((one.kind, one.source), (one.kind, message, one.source))
-        judge(name_of(self.kernel), list(told.values()))
+        function = getattr(self.kernel, "py_func", None)
+        place = function and f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
+        judge(f"{function.__name__}, {place}" if function else self.kernel.entry_name, list(told.values()))
 
     def in_words(self, finding) -> str:
         """A finding of the PTX machine, with the number and the text of the source's line."""
@@ -149,7 +164,7 @@ class Launch:
 
     def watch_first(self) -> None:
         """Watch a kernel's launches for two seconds on the PTX machine, a long first one in part; then run natively."""
-        past = PASTS.setdefault(self.kernel, {}).setdefault(self.block, Past())
+        past = vars(self.kernel).setdefault("_pasts", {}).setdefault(self.block, Past())
         past.launches += 1
         if past.refused:
             return self.take(self.run(), past.refused)
@@ -193,16 +208,6 @@ def not_launched(why: str) -> Exception:
     return type("CudaAPIError", (CudaAPIError, ValueError), {})(1, f"CUDA_ERROR_INVALID_VALUE: {why}")
 
 
-def refuse_both(captured, given):
-    """Raise KernelError where an argument lies in the memory of a captured array: those would be two copies here."""
-    for name, memory in captured.items():
-        if any(np.may_share_memory(memory, array) for array in given.written()):
-            raise KernelError(
-                f"{plain_name(name)} is an argument of the kernel, and the kernel uses it by its global name, too. "
-                f"Use the argument only."
-            )
-
-
 def refuse_another_type(kind, given, array, which: int) -> None:
     """Raise TypeError for an array that a signature does not fit. A kernel with one signature is launched unasked."""
     whole_numbers = all(hasattr(dtype, "bitwidth") and hasattr(dtype, "signed") for dtype in (kind.dtype, given.dtype))
@@ -225,38 +230,6 @@ def place_in_another_file(ptx: str, line: int) -> tuple[str, int]:
     number, own = places[-1] if places else ("", "0")
     file = re.search(rf'\.file\s+{number} "(.*)"', ptx)
     return (file[1], int(own)) if file and int(own) else ("", 0)
-
-
-def named(kernel, given) -> dict[int, str]:
-    """{position among the flat arguments: the name that the kernel's source gives it}, of arrays."""
-    function = getattr(kernel, "py_func", None)  # a kernel from Numba's cache has none
-    names = list(inspect.signature(function).parameters) if function else []
-    return {at: names[which] for which, at in given.arrays if which < len(names)}
-
-
-def name_of(kernel) -> str:
-    """A kernel's name, its file and the line that its definition begins in, as far as they are known."""
-    function = getattr(kernel, "py_func", None)
-    if function is None:  # a kernel from Numba's cache
-        return kernel.entry_name
-    code = function.__code__
-    return f"{function.__name__}, {code.co_filename}:{code.co_firstlineno}"
-
-
-def raise_what_it_raised(kernel, run) -> None:
-    """Raise the exception that a kernel compiled with debug=True raised, if it did, with the thread's place."""
-
-    def held(name):
-        return int(run.variables[f"{kernel.entry_name}__{name}__"].view(np.int32)[0])
-
-    if code := held("errcode"):
-        kind, words, where = kernel.call_helper.get_exception(code)
-        thread, block = ([held(f"{what}{axis}") for axis in "zyx"] for what in ("tid", "ctaid"))
-        said = f"tid={thread} ctaid={block}"
-        if where:
-            said = f"In function {where[0]!r}, file {os.path.abspath(where[1])}, line {where[2]}, {said}"
-        first, *others = words or ("",)
-        raise kind(f"{said}: {first}" if words else said, *others)
 
 
 class Arguments:
@@ -335,16 +308,6 @@ class Arguments:
         if copied:
             writeable = isinstance(value, np.void) or getattr(value, "flags", {"WRITEABLE": True})["WRITEABLE"]
             array.flags.writeable = writeable or hint == "In"
-            self.after.append(lambda: on_device)  # its memory stays until then
             if hint != "In" and writeable:
-                self.after.append(functools.partial(copy_back, value, array))
+                self.after.append(lambda: on_device.copy_to_host(value))
         return array, on_device._numba_type_
-
-
-def copy_back(value, array) -> None:
-    """Give the host's array, or record, what the device's holds."""
-    if isinstance(value, np.void):
-        for name in value.dtype.names:
-            value[name] = array[name]
-    else:
-        np.copyto(value, array)

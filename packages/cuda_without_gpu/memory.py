@@ -3,6 +3,7 @@
 import ctypes
 import os
 import weakref
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -31,13 +32,7 @@ def bounds(array: np.ndarray) -> tuple[int, int]:
 
 def seen_as_bytes(low: int, high: int) -> np.ndarray:
     """What lies between two addresses: uint8. Whoever asks keeps it alive."""
-    return np.asarray(at_address(low, (high - low,), "|u1"))
-
-
-def at_address(place, shape, typestr, strides=None):
-    """What NumPy makes an array of that shape at an address of."""
-    described = dict(shape=shape, typestr=typestr, data=(place, False), strides=strides, version=3)
-    return type("Memory", (), {"__array_interface__": described})()
+    return np.ndarray(high - low, np.uint8, (ctypes.c_char * (high - low)).from_address(low))
 
 
 def owner_at(place: int) -> np.ndarray | None:
@@ -59,8 +54,8 @@ def array_at(place: int, shape: tuple[int, ...], dtype: np.dtype, strides: tuple
         return np.ndarray(shape, dtype, owner, place - address(owner), strides)
     if not is_readable(place):
         raise ValueError(f"address {place:#x} is not in this computer's memory: an array on a GPU cannot be used here.")
-    seen = np.asarray(at_address(place, shape, dtype.str, strides)).view(dtype)
-    low, high = bounds(seen)
+    described = dict(shape=shape, typestr=dtype.str, data=(place, False), strides=strides, version=3)
+    low, high = bounds(np.asarray(SimpleNamespace(__array_interface__=described)))
     return np.ndarray(shape, dtype, seen_as_bytes(low, high), place - low, strides)
 
 
@@ -69,11 +64,8 @@ def is_readable(place: int) -> bool:
     if os.name == "nt":
         return True
     reading, writing = os.pipe()
-    try:
+    with open(reading), open(writing, "w"):
         return ctypes.CDLL(None).write(writing, ctypes.c_void_p(place), ctypes.c_size_t(1)) == 1
-    finally:
-        os.close(reading)
-        os.close(writing)
 
 
 def array_of(on_device) -> np.ndarray:
@@ -92,18 +84,13 @@ def overlapping_as_one(arrays: list[np.ndarray]) -> dict[int, np.ndarray]:
 
     An array of the device shows its memory's owner already.
     """
-    others = sorted((one for one in arrays if owner_at(address(one)) is None), key=bounds)
-    runs = []
-    for array in others:
-        low, high = bounds(array)
-        if runs and low < runs[-1][1]:
-            runs[-1][1] = max(high, runs[-1][1])
-            runs[-1][2].append(array)
-        else:
-            runs.append([low, high, [array]])
-    found = {}
-    for low, high, some in runs:
+    found, low, high, run = {}, 0, 0, []
+    for array in sorted((one for one in arrays if owner_at(address(one)) is None), key=bounds):
+        begin, end = bounds(array)
+        if begin >= high:
+            low, run = begin, []
+        high = max(high, end)
+        run.append(array)
         whole = seen_as_bytes(low, high)
-        for one in some if len(some) > 1 else ():
-            found[id(one)] = np.ndarray(one.shape, one.dtype, whole, address(one) - low, one.strides)
+        found |= {id(one): np.ndarray(one.shape, one.dtype, whole, address(one) - low, one.strides) for one in run}
     return found

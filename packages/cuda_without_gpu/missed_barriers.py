@@ -11,6 +11,7 @@ DIFFERS = re.compile(r"@_Z\d+(?:get_local_id|get_sub_group_local_id|sub_group_)|
 WAITS = re.compile(r"call .*@_Z\d+(?:barrier|work_group_|sub_group_barrier)")
 ENDS = re.compile(r"\s+(?:br|switch|ret|unreachable)\b")
 NAME = r'%(?:"[^"]+"|[\w.$-]+)'
+VALUE = re.compile(rf"\s+({NAME}) = (.*)")
 END = "end"  # of the kernel: a block that follows those that return
 
 
@@ -52,55 +53,41 @@ def following(lines):
 
 def deciding_blocks(blocks):
     """{a block: the blocks whose branches decide whether it is reached}: its control dependences, and theirs."""
-    after = {name: following(lines) for name, lines in blocks.items()}
-    passed = {name: {*blocks, END} for name in blocks} | {END: {END}}  # what each way from a block passes
-    changed = True
-    while changed:
-        changed = False
+    after = {name: following(lines) for name, lines in blocks.items()} | {END: []}
+    passed, before = {name: {*blocks, END} for name in blocks} | {END: {END}}, None  # what each way from a block passes
+    while before != passed:
+        before = dict(passed)
         for name in reversed(blocks):
-            new = {name} | set.intersection(*(passed[one] for one in after[name]))
-            changed |= new != passed[name]
-            passed[name] = new
+            passed[name] = {name} | set.intersection(*(passed[one] for one in after[name]))
     deciding = {name: set() for name in blocks}
     for name in blocks:
-        for one in after[name] if len(after[name]) > 1 else ():
-            for reached in passed[one] - (passed[name] - {name}) - {END}:
-                deciding[reached].add(name)
-    changed = True
-    while changed:
-        changed = False
-        for name in blocks:
-            new = deciding[name].union(*(deciding[one] for one in deciding[name]))
-            changed |= new != deciding[name]
-            deciding[name] = new
+        ways = list(after[name])
+        meet = max(passed[name] - {name}, key=lambda one: len(passed[one]))  # the first block that all ways pass
+        while ways:
+            if (one := ways.pop()) != meet and name not in deciding[one]:
+                deciding[one].add(name)
+                ways += after[one]
     return deciding
 
 
 def splitting_blocks(blocks, deciding):
     """The blocks that end in a branch by a value which differs among the threads of a block."""
     differing, splitting = set(), set()
-    values = [
-        (name, at[1], at[2], re.findall(NAME, at[2]))
-        for name, lines in blocks.items()
-        for at in filter(None, (re.match(rf"\s+({NAME}) = (.*)", line) for line in lines))
-    ]
-    branches = {name for name, lines in blocks.items() if len(following(lines)) > 1}
 
     def chosen(name, made):
         """Whether a `phi` takes a value by a way that threads choose apart."""
         ways = {way.strip('"') for way in re.findall(r', %("[^"]+"|[\w.$-]+) \]', made)}
-        choosing = set().union(ways & branches, *(deciding.get(way, set()) for way in ways))
-        return bool((choosing - deciding[name]) & splitting)
+        return bool((ways.union(*(deciding.get(way, ()) for way in ways)) - deciding[name]) & splitting)
 
     before = None
     while before != (len(differing), len(splitting)):
         before = len(differing), len(splitting)
-        for name, value, made, uses in values:
-            by_way = made.startswith("phi ") and chosen(name, made)
-            if DIFFERS.search(made) or differing.intersection(uses) or by_way:
-                differing.add(value)
-        for name in branches:
-            decided_by = last_statement(blocks[name]).partition("label")[0]
-            if differing.intersection(re.findall(NAME, decided_by)):
+        for name, lines in blocks.items():
+            for value, made in (at.groups() for at in map(VALUE.match, lines) if at):
+                by_way = made.startswith("phi ") and chosen(name, made)
+                if DIFFERS.search(made) or differing.intersection(re.findall(NAME, made)) or by_way:
+                    differing.add(value)
+            decided_by, ways, _ = last_statement(lines).partition("label")
+            if ways and differing.intersection(re.findall(NAME, decided_by)):
                 splitting.add(name)
     return splitting

@@ -2,7 +2,6 @@
 
 import json
 import warnings
-import weakref
 from typing import NamedTuple
 
 import numpy as np
@@ -48,15 +47,16 @@ class NativeKernel(NamedTuple):
             raise NotNative(f"{device.name.strip()} does not take its SPIR-V: {said[-300:]}") from None
 
     def set_args(self, kernel, flat: list) -> None:
-        """Give a built kernel its flat arguments, those of an array by `flat_array`; None is a pointer to nothing."""
+        """Give a built kernel its flat arguments, those of an array by `flat_array`; 0 is a pointer to nothing."""
         for i, (kind, value) in enumerate(zip(self.kinds, flat, strict=True)):
-            kernel.set_arg(i, value if kind == "ptr" else np.asarray(value).astype(NUMBERS[kind])[()])
+            pointer = None if isinstance(value, int) else value
+            kernel.set_arg(i, pointer if kind == "ptr" else np.asarray(value).astype(NUMBERS[kind])[()])
 
 
 def flat_array(memory: object, shape: tuple[int, ...], dtype: np.dtype, strides: tuple[int, ...] = ()) -> list:
     """What a kernel of Numba's gets for an array in a buffer: two pointers, size, item size, data, sizes, strides."""
     like = np.lib.stride_tricks.as_strided(np.empty(0, dtype), shape, strides) if strides else np.empty(shape, dtype)
-    return [None, None, like.size, like.itemsize, memory, *shape, *like.strides]
+    return [0, 0, like.size, like.itemsize, memory, *shape, *like.strides]
 
 
 def compile_native(function, *arguments: object, block: tuple[int, ...], shared: int = 0) -> NativeKernel:
@@ -70,38 +70,31 @@ def compile_native(function, *arguments: object, block: tuple[int, ...], shared:
     return native_of(compiled_for(function, *arguments), (*block, 1, 1)[:3], shared)
 
 
-MADE: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # {kernel: {sizes: a NativeKernel, or why there is none}}
-
-
 def native_of(kernel, block, shared=0, grid=None, numbers=None) -> NativeKernel:
     """The same of what Numba has compiled, a `_Kernel`; `grid`, `numbers`: as `to_spirv.spirv_of` has them."""
     sizes = block, shared, grid, numbers
-    made = MADE.setdefault(kernel, {})
+    made = vars(kernel).setdefault("_native", {})  # {sizes: a NativeKernel, or why there is none}
     if sizes not in made:
+        refuse_linked(kernel)
+        if kernel.debug:
+            raise NotNative("debug=True: a kernel's own exceptions")
+        if captured_arrays(kernel):
+            raise NotNative("an array of the device that the kernel uses by its global name")
+        texts = whole(list(kernel._codelibrary.llvm_strs))
+
+        def spirv_and_kinds():
+            spirv, kinds, _ = to_spirv.spirv_of(texts, kernel.entry_name, *sizes)
+            return json.dumps(kinds).encode() + b"\n" + spirv
+
         try:
-            made[sizes] = kept_native(kernel, sizes)
+            found = kept(key_of(without_counters(texts, kernel.entry_name), *sizes), spirv_and_kinds)
+            kinds, _, spirv = found.partition(b"\n")
+            made[sizes] = NativeKernel(spirv, tuple(json.loads(kinds)))
         except NotNative as why:
             made[sizes] = why
     if isinstance(made[sizes], NotNative):
         raise made[sizes].with_traceback(None)
     return made[sizes]
-
-
-def kept_native(kernel, sizes):
-    """What is kept on disk for a kernel and those sizes, or is made now: all that it uses is in LLVM's text."""
-    refuse_linked(kernel)
-    if kernel.debug:
-        raise NotNative("debug=True: a kernel's own exceptions")
-    if captured_arrays(kernel):
-        raise NotNative("an array of the device that the kernel uses by its global name")
-    texts = whole(list(kernel._codelibrary.llvm_strs))
-
-    def made():
-        spirv, kinds, _ = to_spirv.spirv_of(texts, kernel.entry_name, *sizes)
-        return json.dumps(kinds).encode() + b"\n" + spirv
-
-    kinds, _, spirv = kept(key_of(without_counters(texts, kernel.entry_name), *sizes), made).partition(b"\n")
-    return NativeKernel(spirv, tuple(json.loads(kinds)))
 
 
 def native_for_launch(kernel, block, shared, grid, flat) -> NativeKernel:

@@ -21,7 +21,7 @@ from .shared_memory import Shared
 class Request(NamedTuple):
     """One launch.
 
-    flat      its flat arguments: a number, None for a pointer to nothing, or (memory, bytes from its start)
+    flat      its flat arguments: a number, 0 for a pointer to nothing, or (memory, bytes from its start)
     grid      blocks along x, y, z    block   threads of each
     seconds   before this process is ended
     """
@@ -76,8 +76,7 @@ def launch_on(opened: dict[Shared, np.ndarray], request: Request) -> None:
     used = {one[0] for one in request.flat if isinstance(one, tuple)}
     for memory in opened.keys() - used:
         del opened[memory]
-    for memory in used - opened.keys():
-        opened[memory] = np.frombuffer(memory.opened(), np.uint8)
+    opened |= {memory: np.frombuffer(memory.opened(), np.uint8) for memory in used - opened.keys()}
     flat = [opened[one[0]][one[1] :] if isinstance(one, tuple) else one for one in request.flat]
     launch(request.native, flat, request.grid, request.block)
 

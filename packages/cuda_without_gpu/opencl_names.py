@@ -30,25 +30,24 @@ INSTRUCTIONS = {
     "frcp_rn": "fdiv float 1.0, %0",
     "drcp_rn": "fdiv double 1.0, %0",
     "fast_fdividef": "fdiv float %0, %1",
+    "abs": "call i32 @llvm.abs.i32(i32 %0, i1 0)",
+    "llabs": "call i64 @llvm.abs.i64(i64 %0, i1 0)",
+    "popc": "call i32 @llvm.ctpop.i32(i32 %0)",
+    "brev": "call i32 @llvm.bitreverse.i32(i32 %0)",
+    "brevll": "call i64 @llvm.bitreverse.i64(i64 %0)",
+    "clz": "call i32 @llvm.ctlz.i32(i32 %0, i1 0)",
+    "fsqrt_rn": "call float @llvm.sqrt.f32(float %0)",
+    "dsqrt_rn": "call double @llvm.sqrt.f64(double %0)",
+    "fmaf_rn": "call float @llvm.fma.f32(float %0, float %1, float %2)",
+    "fma_rn": "call double @llvm.fma.f64(double %0, double %1, double %2)",
 }
 for letter, kind in (("f", "float"), ("d", "double")):
     for does in ("add", "sub", "mul", "div"):
         INSTRUCTIONS[f"{letter}{does}_rn"] = f"f{does} {kind} %0, %1"
-FUNCTIONS = {
-    "abs": "abs.i32 0",
-    "llabs": "abs.i64 0",
-    "popc": "ctpop.i32",
-    "brev": "bitreverse.i32",
-    "brevll": "bitreverse.i64",
-    "clz": "ctlz.i32 0",
-    "fsqrt_rn": "sqrt.f32",
-    "dsqrt_rn": "sqrt.f64",
-    "fmaf_rn": "fma.f32",
-    "fma_rn": "fma.f64",
-}
-for name in ("max", "min"):
-    FUNCTIONS |= {name: f"s{name}.i32", f"u{name}": f"u{name}.i32"}
-    FUNCTIONS |= {f"ll{name}": f"s{name}.i64", f"ull{name}": f"u{name}.i64"}
+for does in ("max", "min"):
+    for start, kind in (("", "i32"), ("ll", "i64")):
+        INSTRUCTIONS[f"{start}{does}"] = f"call {kind} @llvm.s{does}.{kind}({kind} %0, {kind} %1)"
+        INSTRUCTIONS[f"u{start}{does}"] = f"call {kind} @llvm.u{does}.{kind}({kind} %0, {kind} %1)"
 COMPARED = {"isinff": "oeq", "isinfd": "oeq", "finitef": "olt", "isfinited": "olt"}  # of |x| with infinity
 
 OF_WARPS = {  # threads of a warp that learn of each other
@@ -117,28 +116,25 @@ def mathematics(name, gives, takes):
     base = name.removeprefix("__nv_")
     parameters = ", ".join(f"{kind} %{i}" for i, kind in enumerate(takes))
     head = f"define {gives} @{name}({parameters}) {{\nentry:\n"
-    if does := INSTRUCTIONS.get(base):
-        return f"{head}  %r = {does}\n{returned('i1' if does.startswith('fcmp') else gives, gives)}"
-    if base in FUNCTIONS:
-        function, *flag = FUNCTIONS[base].split()
-        declared = f"declare {gives} @llvm.{function}({', '.join(takes + ['i1'] * len(flag))})\n"
-        arguments = ", ".join([parameters, *(f"i1 {bit}" for bit in flag)])
-        return f"{declared}{head}  %r = call {gives} @llvm.{function}({arguments})\n{returned(gives, gives)}"
+    if base in ("sincos", "sincosf", "fast_sincosf"):
+        return sine_and_cosine(head, takes[0], gives)
     if base in COMPARED:
         kind, absolute = takes[0], f"@llvm.fabs.f{32 if takes[0] == 'float' else 64}({takes[0]}"
         compared = f"  %r = fcmp {COMPARED[base]} {kind} %a, 0x7FF0000000000000\n"
         return f"declare {kind} {absolute})\n{head}  %a = call {kind} {absolute} %0)\n{compared}{returned('i1', gives)}"
-    if base in ("sincos", "sincosf", "fast_sincosf"):
-        return sine_and_cosine(head, takes[0], gives)
+    does = INSTRUCTIONS.get(base)
     named = FAST.get(base) or OTHER.get(base) or OTHER.get(base.removesuffix("f"))
-    if not named or not {gives, *takes} <= {*CODES, "ptr"}:
+    if not does and named and {gives, *takes} <= {*CODES, "ptr"}:
+        # OpenCL's pointers here are to generic memory: to the result's type in `modf`, to int elsewhere.
+        pointer = "PU3AS4" + (CODES[gives] if named == "modf" else "i")
+        codes = "".join(pointer if kind == "ptr" else CODES[kind] for kind in takes)
+        does = f"call spir_func {gives} @_Z{len(named)}{named}{codes}({parameters})"
+    if not does:
         return ""
-    # OpenCL's pointers here are to generic memory: to the result's type in `modf`, to int elsewhere.
-    pointer = "PU3AS4" + (CODES[gives] if named == "modf" else "i")
-    codes = "".join(pointer if kind == "ptr" else CODES[kind] for kind in takes)
-    function = f"spir_func {gives} @_Z{len(named)}{named}{codes}("
-    called = f"  %r = call {function}{parameters})\n"
-    return f"declare {function}{', '.join(takes)})\n{head}{called}{returned(gives, gives)}"
+    declared = ""
+    if does.startswith("call"):
+        declared = re.sub(r" %?\d+(?=[,)])", "", does).replace("call", "declare", 1) + "\n"
+    return f"{declared}{head}  %r = {does}\n{returned('i1' if does.startswith('fcmp') else gives, gives)}"
 
 
 def returned(kind, gives):

@@ -37,7 +37,7 @@ NUMBERS = itertools.count()
 
 def shared_bytes(nbytes: int) -> np.ndarray:
     """So many bytes of such memory, all zero: uint8. Raises OSError where the system has none."""
-    number, file = next(NUMBERS), None
+    number = next(NUMBERS)
     if sys.platform == "win32":
         name = f"cuda_without_gpu_{os.getpid()}_{number}"
         memory = mmap.mmap(-1, nbytes, tagname=name)
@@ -45,17 +45,11 @@ def shared_bytes(nbytes: int) -> np.ndarray:
         file = os.memfd_create("cuda_without_gpu")
         os.truncate(file, nbytes)
         name, memory = f"/proc/{os.getpid()}/fd/{file}", mmap.mmap(file, nbytes)
+        weakref.finalize(memory, os.close, file)
     array = np.frombuffer(memory, np.uint8)
     SHARED[address(array)] = Shared(number, name, nbytes)
-    weakref.finalize(array, let_go, address(array), file)
+    weakref.finalize(array, SHARED.pop, address(array), None)
     return array
-
-
-def let_go(place, file):
-    """Forget memory that nobody here uses any more."""
-    SHARED.pop(place, None)
-    if file is not None:
-        os.close(file)
 
 
 def allocated(nbytes: int) -> np.ndarray:

@@ -3,9 +3,7 @@
 `tests/test_stand_in.py` says which part of Numba is no longer what it was.
 """
 
-import contextlib
 import functools
-import importlib
 import inspect
 import linecache
 from types import SimpleNamespace
@@ -16,23 +14,7 @@ from . import device
 from .host import let_host_work
 from .launching import launch
 from .replacing import replace
-from .to_ptx import AXIS_CHECK, IN_KERNEL, LOCAL_ARRAY, NAN, NEVER_SET, OTHER_THAN_ZERO, compile_ir
-
-
-class NVVM:
-    """What Numba asks of NVIDIA's library before it compiles."""
-
-    supported_ccs = device.CAPABILITIES
-
-    def __init__(self):
-        from numba.cuda.cudadrv import nvvm
-
-        # the built-in target's, numba-cuda's
-        self.data_layout = getattr(nvvm, "_datalayout_i128", None) or nvvm._datalayout
-
-    def get_ir_version(self):
-        """The version of the text that Numba writes."""
-        return 2, 0, 3, 1
+from .to_ptx import AXIS_CHECK, NAN, NEVER_SET, OTHER_THAN_ZERO, TEXTS_ONLY, compile_ir, within
 
 
 @functools.cache
@@ -56,17 +38,16 @@ def ask_for_no_linker() -> None:
 def let_llvm_compile() -> None:
     """Let LLVM make PTX of a kernel, with the lines of its source, for a GPU that nobody is asked about."""
     from numba.cuda import codegen, decorators, dispatcher
-    from numba.cuda.cudadrv import nvvm
+    from numba.cuda.cudadrv import nvrtc, nvvm
 
-    replace(nvvm, NVVM=NVVM, compile_ir=compile_ir, is_available=lambda: True)
+    layout = getattr(nvvm, "_datalayout_i128", None) or nvvm._datalayout  # the built-in target's, numba-cuda's
+    library = SimpleNamespace(
+        supported_ccs=device.CAPABILITIES, data_layout=layout, get_ir_version=lambda: (2, 0, 3, 1)
+    )
+    replace(nvvm, NVVM=lambda: library, compile_ir=compile_ir, is_available=lambda: True)
     decorators._have_nvjitlink = lambda: True  # where Numba was imported before
     codegen.CUDACodeLibrary.get_lto_ptx = codegen.CUDACodeLibrary.get_asm_str
-    try:
-        from numba.cuda.cudadrv import nvrtc  # newer ones of numba-cuda ask NVRTC
-
-        asked = nvrtc if hasattr(nvrtc, "get_supported_ccs") else nvvm
-    except ImportError:  # the target that is built in
-        asked = nvvm
+    asked = nvrtc if hasattr(nvrtc, "get_supported_ccs") else nvvm  # newer ones of numba-cuda ask NVRTC
     replace(asked, get_supported_ccs=lambda: device.CAPABILITIES)
     begin = dispatcher.CUDADispatcher.__init__
 
@@ -82,11 +63,10 @@ def let_llvm_compile() -> None:
 
 def let_empty_tuples_have_lines() -> None:
     """Let a tuple of empty tuples pass where lines are asked for: Numba divides by the size of one."""
-    try:
-        from numba.cuda.debuginfo import DIBuilder
-    except ImportError:  # the target that is built in
-        from numba.core.debuginfo import DIBuilder
-    describe = DIBuilder._var_type
+    from numba.cuda import target
+
+    builder = target.CUDATargetContext.DIBuilder.fget(None)
+    describe = builder._var_type
 
     def described(self, lltype, size, datamodel=None):
         try:
@@ -94,7 +74,7 @@ def let_empty_tuples_have_lines() -> None:
         except ZeroDivisionError:
             return describe(self, ir.IntType(8), 1)
 
-    replace(DIBuilder, _var_type=described)
+    replace(builder, _var_type=described)
 
 
 def let_arrays_be_aligned() -> None:
@@ -108,43 +88,32 @@ def let_arrays_be_aligned() -> None:
 
     def generic(self):
         typed_as = of_two(self)
-
-        def typer(shape, dtype, alignment=None):
-            if alignment is None or isinstance(alignment, types.IntegerLiteral):
-                return typed_as(shape, dtype)
-
-        return typer
+        return lambda shape, dtype, alignment=None: typed_as(shape, dtype)
 
     replace(cudadecl.Cuda_array_decl, generic=generic)
 
-    def aligned(make, array_of):
+    def aligned(make, is_shared):
         def lowered(context, builder, sig, args):
             array = make(context, builder, sig.replace(args=sig.args[:2]), args[:2])
-            array_of(builder).align = sig.args[2].literal_value
+            places = builder.module.globals.values() if is_shared else builder.function.entry_basic_block.instructions
+            newest = [one for one in places if one.name.startswith("_cudapy_")][-1]
+            newest.align = sig.args[2].literal_value
             return array
 
         return lowered
 
-    def shared(builder):
-        return builder.module.globals[f"_cudapy_smem_{cudaimpl._unique_smem_id}"]
-
-    def local(builder):
-        made = [one for one in builder.function.entry_basic_block.instructions if one.name.startswith(LOCAL_ARRAY)]
-        return max(made, key=lambda one: int(one.name.removeprefix(LOCAL_ARRAY).lstrip(".") or 0))
-
     for make, key, kinds in list(cudaimpl.registry.functions):
         if key in (cuda.shared.array, cuda.local.array):
-            array_of = shared if key == cuda.shared.array else local
-            cudaimpl.lower(key, *kinds, types.IntegerLiteral)(aligned(make, array_of))
+            cudaimpl.lower(key, *kinds, types.IntegerLiteral)(aligned(make, key == cuda.shared.array))
 
 
 def let_unset_show() -> None:
     """Let LLVM's text say NEVER_SET where Numba takes zero for a variable that has no value on some way to there."""
-    try:
-        from numba.cuda.lowering import CUDALower as Lower
-    except ImportError:  # the target that is built in
-        from numba.core.lowering import Lower
-    lower_expr = Lower.lower_expr
+    from numba.cuda import compiler
+
+    does = getattr(compiler, "CUDANativeLowering", compiler.NativeLowering)
+    lower = does.lowering_class.fget(None)
+    lower_expr = lower.lower_expr
 
     def lowered(self, resty, expr):
         value = lower_expr(self, resty, expr)
@@ -153,7 +122,7 @@ def let_unset_show() -> None:
             return value
         return (self.builder.fadd if kind in NAN else self.builder.add)(value, value, NEVER_SET)
 
-    replace(Lower, lower_expr=lowered)
+    replace(lower, lower_expr=lowered)
 
 
 def let_indices_show() -> None:
@@ -172,9 +141,8 @@ def let_indices_show() -> None:
 
     two = ir.FunctionType(ir.VoidType(), (ir.IntType(64), ir.IntType(64)))
     replace(target.CUDATargetContext, enable_boundscheck=property(lambda self: True))
-    replace(cgutils, do_boundscheck=show)
-    with contextlib.suppress(ImportError):  # newer ones of numba-cuda have their own
-        replace(importlib.import_module("numba.cuda.cgutils"), do_boundscheck=show)
+    for module in (cgutils, target.cgutils):  # newer ones of numba-cuda have their own
+        replace(module, do_boundscheck=show)
     replace(codegen.CUDACodeLibrary, get_llvm_str=lambda self: AXIS_CHECK.sub("", "\n\n".join(self.llvm_strs)))
 
 
@@ -185,11 +153,8 @@ def let_ptx_machine_run() -> None:
     begin = dispatcher._Kernel.__init__
 
     def begin_without_ptx(self, *args, **options):
-        here = IN_KERNEL.set(True)
-        try:
+        with within(TEXTS_ONLY, True):  # of which `text_of` makes PTX
             begin(self, *args, **options)
-        finally:
-            IN_KERNEL.reset(here)
         self._codelibrary._ptx_cache.clear()  # what `compile_ir` left is no PTX
 
     replace(dispatcher._Kernel, __init__=begin_without_ptx, launch=launch, bind=lambda self: None)

@@ -5,8 +5,8 @@ import inspect
 import os
 import re
 import sys
-import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 
 import numpy as np
@@ -26,19 +26,24 @@ def compile_ir(modules: str | list[str], arch: str = "compute_80", **options: ob
     if "gen-lto" in options:
         raise NotImplementedError("lto=True needs NVIDIA's linker and a GPU; leave it out.")
     texts = [modules] if isinstance(modules, str) else modules
-    if (texts_only := TEXTS_ONLY.get()) is not None:
-        texts_only.extend(texts)
-        return b""
-    if IN_KERNEL.get():  # nobody asks for this code: `text_of` makes PTX of the same texts
-        return "\n".join(texts).encode()
+    if TEXTS_ONLY.get():
+        return NEXT_TEXT.join(texts).encode()
     refuse_large_arrays(texts, "lc")
     return by_llvm.compiled(whole(texts), WATCHED, arch.replace("compute_", "sm_")).encode()
 
 
-IN_KERNEL = ContextVar("IN_KERNEL", default=False)  # while Numba makes a kernel of LLVM's texts
+NEXT_TEXT = "\n; the next text\n"
+TEXTS_ONLY = ContextVar("TEXTS_ONLY", default=False)  # whether LLVM's texts stay what they are
 
-# A list, within which LLVM's texts are left, and not compiled.
-TEXTS_ONLY: ContextVar[list | None] = ContextVar("TEXTS_ONLY", default=None)
+
+@contextmanager
+def within(variable: ContextVar, value: object) -> Iterator[None]:
+    """Within it, a variable has that value."""
+    here = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(here)
 
 
 def whole(texts: list[str], axes: bool = False) -> tuple[str, ...]:
@@ -73,7 +78,7 @@ def text_of(kernel, level: int = WATCHED, unset: Iterable[str] = (), each: bool 
     is asked for twice included. `axes`: whether the PTX machine is asked about each index whether its axis has it.
     """
     captured = captured_arrays(kernel)  # whose names may change
-    made, asked = MADE.setdefault(kernel, {}), (level, frozenset(unset), each, axes, *captured)
+    made, asked = vars(kernel).setdefault("_made_ptx", {}), (level, frozenset(unset), each, axes, *captured)
     if asked not in made:
         refuse_linked(kernel)
         refuse_large_arrays(kernel._codelibrary.llvm_strs)
@@ -84,12 +89,9 @@ def text_of(kernel, level: int = WATCHED, unset: Iterable[str] = (), each: bool 
     return made[asked]
 
 
-MADE: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # {kernel: {what is asked of `text_of`: PTX}}
-
-
 # In LLVM's text: an array of a kernel's, its memory by a letter, how many elements, and their type.
 ARRAY = re.compile(r'"_cudapy_([lsc])mem[_.\d]*" = (?:alloca|[a-z ]*addrspace\(\d\) \w+) \[(\d+) x (\w+)\]')
-MEMORIES = {"l": ("local", LOCAL), "s": ("shared", STATIC), "c": ("constant", CONSTANT)}
+MEMORIES = {"l": ("local", LOCAL, " a thread"), "s": ("shared", STATIC, " a block"), "c": ("constant", CONSTANT, "")}
 BITS = {"half": 16, "float": 32, "double": 64}
 
 
@@ -99,10 +101,9 @@ def refuse_large_arrays(texts: list[str], letters: str = "lsc") -> None:
     Of local and constant ones LLVM would take minutes; a processor may have room for more shared ones.
     """
     for letter in letters:
-        memory, most = MEMORIES[letter]
+        memory, most, each = MEMORIES[letter]
         if (used := bytes_in(texts, letter)) > most:
-            each = {"l": " a thread", "s": " a block"}.get(letter, "")
-            instead = {"c": "Give them to the kernel as arguments."}.get(letter, "Make them smaller.")
+            instead = "Give them to the kernel as arguments." if letter == "c" else "Make them smaller."
             raise KernelError(f"its {memory} arrays take {used:,} bytes{each}; a GPU has {most:,} at most. {instead}")
 
 
@@ -115,15 +116,19 @@ def bytes_in(texts: list[str], letter: str) -> int:
 def captured_arrays(kernel) -> dict[str, np.ndarray]:
     """{a name for LLVM, as C++ has it: bytes} of each device array that a kernel uses and is not launched with."""
     used = getattr(kernel._codelibrary, "referenced_objects", {}).values()
-    captured = [array_of(value) for value in used]
-    outside = inspect.getclosurevars(kernel.py_func) if captured else None
-    seen = {**outside.globals, **outside.nonlocals} if captured else {}
-    names = {id(value): name for name, value in seen.items()}
+    names = {id(value): name for name, value in outside(kernel).items()} if used else {}
     found = {}
-    for value, array in zip(used, captured, strict=True):
+    for value in used:
         name = names.get(id(value), f"captured_{len(found)}")
-        found[f"_Z{len(name)}{name}"] = owner_of(array)
+        found[f"_Z{len(name)}{name}"] = owner_of(array_of(value))
     return found
+
+
+def outside(kernel) -> dict[str, object]:
+    """{name: value} of what a kernel uses from around it, now; {} for one from Numba's cache, which has no function."""
+    function = getattr(kernel, "py_func", None)
+    around = inspect.getclosurevars(function) if function else None
+    return {**around.globals, **around.nonlocals} if function else {}
 
 
 def with_captured(texts: list[str], captured: dict[str, np.ndarray]) -> list[str]:
@@ -168,23 +173,16 @@ def volatile(text: str) -> str:
 # In LLVM's text: a local array and the zeros that Numba lays there; and the zero that it takes for a variable on a way
 # on which it is not set, as `let_unset_show` has it, and the variable.
 LOCAL_ARRAY = "_cudapy_lmem"  # the name of each
-
-BEGINS = re.compile(rf'( +%"{LOCAL_ARRAY}[.\d]*" = alloca \[(\d+) x (\w+)\]\n +store .*? )zeroinitializer(?=, )')
-
+BEGINS = re.compile(rf'( +%"{LOCAL_ARRAY}[.\d]*" = alloca \[(\d+) x (\w+)\]\n)( +store .*? )zeroinitializer(, .*\n)')
 # LLVM lays so many zeros one by one, which takes it minutes. The PTX machine knows itself which elements are not set.
 LONG = 512
-
-LONG_BEGINS = re.compile(rf'( +%"{LOCAL_ARRAY}[.\d]*" = alloca \[(\d+) x \w+\]\n) +store .*\n')
-
 NEVER_SET = "never_set"
-
 TAKES_ZERO = re.compile(
     rf'(%"{NEVER_SET}[.\d]*")( = f?add (\w+) )(\S+)'
     r'(, .*\n(?:.*\n){,4}? +store \w+ \1, \w+\* %"([A-Za-z_]\w*)[.\d]*")'
 )
 
 NAN = {"float": "0x7FF8000000000000", "double": "0x7FF8000000000000", "half": "0xH7E00"}
-
 OTHER_THAN_ZERO = NAN | dict.fromkeys(("i8", "i16", "i32", "i64"), "-1")
 
 
@@ -199,16 +197,19 @@ def with_unset(text: str, chosen: frozenset) -> str:
     """LLVM's text with NaN or -1 for the zeros of variables not set yet; a long local array begins with nothing."""
 
     def begins(at):
-        before, count, kind = at.groups()
-        numbers = ", ".join([f"{kind} {OTHER_THAN_ZERO[kind]}"] * int(count)) if kind in OTHER_THAN_ZERO else None
-        return f"{before}[{numbers}]" if numbers else at[0]
+        made, count, kind, stored, place = at.groups()
+        if int(count) > LONG:
+            return made
+        if LOCAL_ARRAY not in chosen or kind not in OTHER_THAN_ZERO:
+            return at[0]
+        numbers = ", ".join([f"{kind} {OTHER_THAN_ZERO[kind]}"] * int(count))
+        return f"{made}{stored}[{numbers}]{place}"
 
     def takes(at):
         result, what, kind, _, after, name = at.groups()
         return result + what + OTHER_THAN_ZERO[kind] + after if name in chosen else at[0]
 
-    text = LONG_BEGINS.sub(lambda at: at[1] if int(at[2]) > LONG else at[0], text)
-    text = BEGINS.sub(begins, text) if LOCAL_ARRAY in chosen else text
+    text = BEGINS.sub(begins, text)
     return TAKES_ZERO.sub(takes, text) if chosen else text
 
 
@@ -242,10 +243,7 @@ def shared_arrays(kernel) -> dict[str, tuple[str, tuple, int]]:
 
 def with_names_of_source(kernel, message: str) -> str:
     """What the PTX machine says of a compiled kernel, with arrays called as in its source, or by their memory."""
-    function = getattr(kernel, "py_func", None)
-    outside = inspect.getclosurevars(function) if function else None
-    captured = {**outside.globals, **outside.nonlocals} if function else {}
-    tables = [name for name, value in captured.items() if isinstance(value, np.ndarray)]
+    tables = [name for name, value in outside(kernel).items() if isinstance(value, np.ndarray)]
     named = {name: own for name, (own, *_) in shared_arrays(kernel).items()}
     named["_cudapy_cmem"] = tables[0] if len(tables) == 1 else "a constant array"
     for name, own in {**named, r"_cudapy_smem_\d+": "a shared array", r"__local_depot\d+": "its local arrays"}.items():
@@ -254,7 +252,6 @@ def with_names_of_source(kernel, message: str) -> str:
 
 
 HALF = re.compile(r'declare i32 @"(_Z\w+|__numba_wrapper_h\w+)"')  # functions for float16 are among them
-
 RESHAPE = "numba_attempt_nocopy_reshape"  # a function that Numba calls
 
 
@@ -263,14 +260,11 @@ def reshaping() -> tuple[str, ...]:
     """LLVM's text of what Numba's `reshape` calls, made by Numba of a Python function."""
     from numba import cuda, types
 
-    one, some, left = types.int64, types.CPointer(types.int64), []
+    one, some, named = types.int64, types.CPointer(types.int64), {"abi_name": RESHAPE}
     signature = types.int32(one, some, some, one, some, some, one, types.int32)
-    here = TEXTS_ONLY.set(left)
-    try:
-        cuda.compile(reshaped, signature, device=True, abi="c", abi_info={"abi_name": RESHAPE}, cc=device.CAPABILITY)
-    finally:
-        TEXTS_ONLY.reset(here)
-    return tuple(left)
+    with within(TEXTS_ONLY, True):
+        code, _ = cuda.compile(reshaped, signature, device=True, abi="c", abi_info=named, cc=device.CAPABILITY)
+    return tuple(code.split(NEXT_TEXT))
 
 
 def reshaped(rank, shape, strides, new_rank, new_shape, new_strides, itemsize, by_columns):
@@ -318,11 +312,8 @@ def compiled_for(function: Callable, *args: object):
 
     kernel = function if hasattr(function, "targetoptions") else cuda.jit(function)
     left = []
-    here = ONLY_COMPILED.set(left)
-    try:
+    with within(ONLY_COMPILED, left):
         kernel[1, 1](*args)
-    finally:
-        ONLY_COMPILED.reset(here)
     if captured := captured_arrays(left[0]):
         names = ", ".join(map(plain_name, captured))
         raise KernelError(f"the kernel uses arrays of the device from outside: {names}. Give it arguments only.")

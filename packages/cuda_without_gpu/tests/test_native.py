@@ -380,7 +380,7 @@ def test_launches_are_watched_for_two_seconds_together(monkeypatch):
     add[1, 64](x, y)
     add[1, 64](x, y)
     assert not launched and y[0] == 2
-    ((past,),) = (blocks.values() for blocks in (launching.PASTS[one] for one in add.overloads.values()))
+    ((past,),) = (blocks.values() for blocks in (one._pasts for one in add.overloads.values()))
     assert past.seconds > 0
     past.seconds = launching.WATCHED_SECONDS
     add[1, 64](x, y)
@@ -399,7 +399,7 @@ def test_where_no_device_takes_spirv_all_stays_on_the_ptx_machine(monkeypatch):
     add, x, y = cuda.jit(plain_add), np.ones(64, np.float32), np.zeros(64, np.float32)
     add[1, 64](x, y)
     assert y[0] == 1
-    ((past,),) = (blocks.values() for blocks in (launching.PASTS[one] for one in add.overloads.values()))
+    ((past,),) = (blocks.values() for blocks in (one._pasts for one in add.overloads.values()))
     assert "no OpenCL" in past.refused
 
 

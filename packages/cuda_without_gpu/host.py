@@ -102,7 +102,7 @@ class Context:
         import psutil
 
         memory = psutil.virtual_memory()
-        return SimpleNamespace(free=memory.available, total=memory.total)
+        return self.driver.MemoryInfo(free=memory.available, total=memory.total)
 
     def get_max_potential_block_size(self, *arguments, **options):
         """(blocks at least, threads a block) for `forall`."""

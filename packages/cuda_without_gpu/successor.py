@@ -27,23 +27,6 @@ LINE = re.compile(r"^[ \t]*\.loc\s+(\d+ \d+)", re.MULTILINE)
 ADDRESS = re.compile(r"(?<=[ \[])\d{9,}(?=[;\]+])")  # of a device array that a kernel captures, among other numbers
 FAILED = "__numba_cuda_mlir_error_code"  # a variable of the PTX: what a kernel with debug=True has raised
 RAISED = {1: AssertionError, 2: IndexError, 3: ValueError, 5: ZeroDivisionError}
-HEAP = """
-.global .align 16 .b8 heap[8388608];
-.global .align 8 .u64 heap_used[1];
-.func (.param .b64 back) malloc (.param .b64 bytes)
-{
-    .reg .b64 %n<6>; .reg .pred %p<2>;
-    ld.param.b64 %n1, [bytes];
-    add.u64 %n1, %n1, 15; and.b64 %n1, %n1, -16;
-    atom.relaxed.gpu.global.add.u64 %n2, [heap_used], %n1;
-    add.u64 %n3, %n2, %n1; mov.u64 %n4, 0;
-    setp.gt.u64 %p1, %n3, 8388608; @%p1 bra FULL;
-    mov.u64 %n5, heap; cvta.global.u64 %n5, %n5; add.u64 %n4, %n5, %n2;
-FULL: st.param.b64 [back], %n4;
-    ret;
-}
-.func free (.param .b64 place) { ret; }
-"""  # what a GPU's own has, too; what is freed is not given again
 SHARED = {}  # {what the PTX calls a shared array: its name in the source}
 
 
@@ -168,7 +151,6 @@ def readable(code: bytes) -> str:
     source, is no race, whose value is only a guess.
     """
     text = DYNAMIC.sub(r".extern .shared\1[];", code.decode())
-    text += HEAP if re.search(r"\.extern \.func [^;]*\bmalloc\b", text) else ""
     first, *parts = re.split(r"(?=^[ \t]*\.loc\s)", text, flags=re.MULTILINE)
     swapped = {(LINE.match(part)[1], *ATOMIC.search(part).groups()) for part in parts if ATOMIC.search(part)}
     for number, part in enumerate(parts):

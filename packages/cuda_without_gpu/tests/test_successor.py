@@ -238,16 +238,6 @@ def test_a_kernel_prints(capsys):
     assert capsys.readouterr().out == "0 of 2\n1 of 2\n"
 
 
-def test_a_kernel_may_ask_for_memory():
-    @cuda.jit
-    def squares(x, out):
-        out[cuda.threadIdx.x] = (x * x + x).sum()
-
-    out = np.zeros(4)
-    squares[1, 4](np.arange(5.0), out)
-    assert out.tolist() == [40.0] * 4
-
-
 def test_a_kernel_with_debug_raises_its_own_exceptions():
     @cuda.jit(debug=True, opt=False)
     def refuse(x):

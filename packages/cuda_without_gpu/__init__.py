@@ -1,6 +1,6 @@
 """Runs Numba's CUDA kernels with no GPU: LLVM, which Numba brings, compiles them; `ptx_machine` runs and watches them.
 
-`enable` is what one calls; README.md shows how.
+`enable` is what one calls; README.md shows how. (PYTEST_DONT_REWRITE: it may be imported before pytest.)
 """
 
 import os
@@ -49,6 +49,9 @@ def enable(
 def enable_as_told() -> None:
     """Do what the variable CUDA_WITHOUT_GPU says: "1", or settings such as "findings=warn seconds=300".
 
-    Python calls this as it starts, where the package is installed; see `at_start.pth`. Raises ValueError.
+    Python calls this as it starts, where the package is installed; see `at_start.pth`. Ends Python for other text.
     """
-    enable(**settings_of(os.environ[VARIABLE]))
+    try:
+        enable(**settings_of(os.environ[VARIABLE]))
+    except ValueError as error:
+        raise SystemExit(f"ValueError: {error}") from None

@@ -11,6 +11,7 @@ from contextvars import ContextVar
 import ptx_machine
 
 CAPABILITY = (8, 0)  # an A100's
+CUDA_VERSION = (12, 8)  # which numba-cuda and Numba's own target both know
 CAPABILITIES = ((5, 0), (7, 5), (8, 0), (8, 6), (8, 9), (9, 0), (10, 0), (12, 0))
 DEFAULT_THREADS = 256  # of a block, for `forall`
 NO_GPU = "No NVIDIA GPU: CUDA kernels are compiled, and run on the PTX machine, on this computer's processor."
@@ -129,7 +130,7 @@ class Budget:
 BUDGET: ContextVar[Budget | None] = ContextVar("BUDGET", default=None)
 
 
-launches_watched = 0  # on the PTX machine
+launches_watched = launches_native = 0
 
 
 def run(*given: object, **named: object) -> ptx_machine.Run:

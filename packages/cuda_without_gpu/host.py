@@ -172,7 +172,8 @@ def let_host_work(root: str, *copies: str) -> None:
     replace(devices, _runtime=known, gpus=gpus)
     replace(driver, get_devptr_for_active_ctx=Number)
     driver._to_core_stream = lambda stream: stream or context.create_stream()  # newer ones of numba-cuda have it
-    replace(type(runtime.runtime), get_version=lambda self: ("LLVM", 0))
+    calls.get_version = lambda: device.CUDA_VERSION
+    replace(type(runtime.runtime), get_version=lambda self: device.CUDA_VERSION)
     type(runtime.runtime).is_supported_version = lambda self: True  # numba-cuda 0.19 asks for it, and has none
     replace(devicearray, _assign_kernel=lambda ndim: SimpleNamespace(forall=assigned))
     replace(import_module(f"{root}.kernels.transpose"), transpose=lambda given, b=None: transposed(devicearray, given))

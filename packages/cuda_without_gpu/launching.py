@@ -186,6 +186,7 @@ class Launch:
                 launch_here(native, self.given.flat, self.grid, self.block)
             else:
                 launch_in_child(native, self.given.flat, self.grid, self.block, SETTINGS.seconds)
+            device.launches_native += 1
         except NotNative as why:
             past.refused = "" if isinstance(why, MayMissBarrier) else str(why)  # which may be of these sizes
             return self.take(self.run(), str(why))

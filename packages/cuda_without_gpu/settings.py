@@ -31,10 +31,12 @@ SETTINGS = Settings()
 
 
 def settings_of(text: str) -> dict[str, object]:
-    """The settings in a text such as "findings=warn seconds=300"; a word without "=" is none. Raises ValueError."""
-    given = dict(word.split("=", 1) for word in text.split() if "=" in word)
+    """The settings in a text: "1", or such as "findings=warn seconds=300". Raises ValueError."""
+    given = dict(word.partition("=")[::2] for word in text.split() if word != "1")
     for name in given.keys() - vars(SETTINGS).keys():
-        raise ValueError(f"{VARIABLE}={text!r}: it knows {', '.join(vars(SETTINGS))}, and no {name}.")
+        raise ValueError(
+            f"{VARIABLE}={text!r}: it is 1, or {'=… '.join(vars(SETTINGS))}=…, and {name} is none of them."
+        )
     if "seconds" in given:
         try:
             given["seconds"] = float(given["seconds"])

@@ -143,6 +143,8 @@ def let_indices_show() -> None:
     replace(target.CUDATargetContext, enable_boundscheck=property(lambda self: True))
     for module in (cgutils, target.cgutils):  # newer ones of numba-cuda have their own
         replace(module, do_boundscheck=show)
+    # In the key of what cache=True keeps: a GPU does not load what was made here.
+    replace(codegen.JITCUDACodegen, magic_tuple=lambda self: ("LLVM", device.CAPABILITY))
     replace(codegen.CUDACodeLibrary, get_llvm_str=lambda self: AXIS_CHECK.sub("", "\n\n".join(self.llvm_strs)))
 
 

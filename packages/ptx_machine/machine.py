@@ -366,6 +366,7 @@ class Blocks:
         if beyond.size:
             lane = self.doing_now[beyond[0]]
             index, size = (int(np.ravel(one)[beyond[0] % np.size(one)].astype(np.int64)) for one in (index, size))
+            index -= size * (index < 0)  # Numba has added the size to a negative one
             text = "thread {thread} of block {block} asks for element {index} of axis {axis}, which has {size}"
             values = self.place_of(lane) | {"index": index, "axis": op.target, "size": size}
             self.launch.find("index", self.operations.index(op), text, beyond.size, values=values)

@@ -145,7 +145,7 @@ def attributes(library) -> dict:
 
 @functools.lru_cache(maxsize=64)
 def readable(code: bytes) -> str:
-    """PTX as it is meant: with dynamic shared memory as large as the launch says, and memory to ask for.
+    """PTX as it is meant: with dynamic shared memory as large as the launch says.
 
     An atomic operation that a GPU does not have is a loop of compare and swap. Its first load, in the same line of the
     source, is no race, whose value is only a guess.

@@ -139,7 +139,7 @@ class Launch:
         """Raise what is wrong, or warn of it; `beside`: what to add where time was over."""
         outside = {one.source for one in findings if one.kind == "out of bounds"}
         told = {}
-        for one in sorted(findings, key=lambda one: one.kind != "index"):
+        for one in findings:
             if not (one.kind == "index" and one.source in outside):  # which says the same of that line
                 message = self.in_words(one) + (beside if one.kind == "out of time" else "")
                 told.setdefault((one.kind, one.source), (one.kind, message, one.source))

@@ -75,6 +75,18 @@ def test_accesses_and_shared_arrays_are_those_of_the_source():
     assert [to_ptx.bytes_in(kernel._codelibrary.llvm_strs, letter) for letter in "lsc"] == [0, 140, 0]
 
 
+def test_what_asks_for_an_index_keeps_no_number_in_memory():
+    def twice_on(x):
+        x[0, 1] += 1
+        x[0, 1] += 2
+
+    kernel = to_ptx.compiled_for(twice_on, EXAMPLE[0])
+    asked, unasked = (to_ptx.text_of(kernel, axes=axes) for axes in (True, False))
+    assert "index_within" in asked and "index_within" not in unasked
+    assert [len(re.findall(r"st\.(?:global|[fb]32)", text)) for text in (asked, unasked)] == [1, 1]
+    assert kernel._codelibrary.codegen.magic_tuple()[0] == "LLVM", "a GPU would load what cache=True has kept"
+
+
 def test_the_decorators_options_and_signatures_are_taken_and_nobody_warns(drawn):
     a, b, out = drawn
     signatures = [(float32[:], float32[:], float32[:]), (int32[:], int32[:], int32[:])]

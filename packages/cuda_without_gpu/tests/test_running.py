@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numba import cuda, int32
 
-from cuda_without_gpu import KernelError, KernelWarning, findings, launching, native_child, settings, to_spirv
+from cuda_without_gpu import KernelError, KernelWarning, enable, findings, launching, native_child, settings, to_spirv
 from cuda_without_gpu.errors import NotNative
 
 PROGRAM = """
@@ -78,13 +78,13 @@ def test_what_is_found_may_be_left_but_a_launch_that_does_not_end_is_an_error(mo
 def test_a_long_launch_that_is_warned_of_goes_on_to_its_end(monkeypatch):
     monkeypatch.setattr(settings.SETTINGS, "findings", "warn")
     monkeypatch.setattr(settings.SETTINGS, "watch", "first")
-    monkeypatch.setattr(launching, "WATCHED_SECONDS", 0.02)
+    monkeypatch.setattr(launching, "WATCHED_SECONDS", 0.002)
 
     @cuda.jit
     def long(x, rounds):
         x[0] = cuda.threadIdx.x
         for _ in range(rounds):
-            x[1 + cuda.threadIdx.x] += 1
+            cuda.atomic.add(x, 1 + cuda.threadIdx.x, 1)
 
     x = np.zeros(65)
     with pytest.warns(KernelWarning, match="race"):
@@ -104,6 +104,13 @@ def test_an_index_beyond_its_axis_is_found_where_it_lies_in_the_array():
     with pytest.raises(KernelError, match=r"index: thread .* asks for element 4 of axis 1, which has 4 .*\n +A\[j, i"):
         add[(2, 1), (4, 3)](np.zeros((4, 4)), table)
     add[1, (4, 4)](np.zeros((4, 4)), table)
+
+    @cuda.jit
+    def set_one(A, column):
+        A[1, column] = 1
+
+    with pytest.raises(KernelError, match="asks for element -5 of axis 1, which has 4"):
+        set_one[1, 1](np.zeros((4, 4)), -5)
     with pytest.raises(KernelError, match=r"out of bounds: thread"):  # which says more than its index
         add[(1, 2), (4, 4)](np.zeros((4, 4)), table)
 
@@ -132,7 +139,7 @@ def test_a_native_launch_may_happen_in_this_process(monkeypatch):
 def test_a_word_that_is_none_is_refused_before_anything_changes(given, said, monkeypatch):
     monkeypatch.setenv(settings.VARIABLE, "as it was")
     with pytest.raises(ValueError, match=said):
-        settings.SETTINGS.set(**dict(native="here", **given))
+        enable(native="here", **given)
     assert settings.SETTINGS.native == "child"
 
 

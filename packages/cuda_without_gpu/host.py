@@ -5,6 +5,7 @@ launch has ended when it returns, so nothing has to be waited for.
 """
 
 import ctypes
+import functools
 from contextlib import nullcontext
 from importlib import import_module
 from types import SimpleNamespace
@@ -176,7 +177,7 @@ def let_host_work(root: str, *copies: str) -> None:
     replace(type(runtime.runtime), get_version=lambda self: device.CUDA_VERSION)
     type(runtime.runtime).is_supported_version = lambda self: True  # numba-cuda 0.19 asks for it, and has none
     replace(devicearray, _assign_kernel=lambda ndim: SimpleNamespace(forall=assigned))
-    replace(import_module(f"{root}.kernels.transpose"), transpose=lambda given, b=None: transposed(devicearray, given))
+    replace(import_module(f"{root}.kernels.transpose"), transpose=functools.partial(transposed, devicearray))
     mine = dict(
         is_available=lambda: True,
         cuda_error=lambda: None,
@@ -194,9 +195,10 @@ def assigned(elements, stream=0):
     return lambda left, right: np.copyto(array_of(left), array_of(right), casting="unsafe")
 
 
-def transposed(devicearray, given):
-    """In the place of a kernel of Numba's: a copy of a matrix of the device, with its axes swapped."""
-    (rows, columns), size = given.shape, given.dtype.itemsize
-    made = devicearray.DeviceNDArray((columns, rows), (rows * size, size), given.dtype)
-    array_of(made)[...] = array_of(given).T
-    return made
+def transposed(devicearray, a, b=None):
+    """In the place of a kernel of Numba's: a matrix of the device, with its axes swapped, in `b` or in a new one."""
+    (rows, columns), size = a.shape, a.dtype.itemsize
+    if b is None:
+        b = devicearray.DeviceNDArray((columns, rows), (rows * size, size), a.dtype)
+    array_of(b)[...] = array_of(devicearray.auto_device(a)[0]).T
+    return b

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numba import cuda, float32, int32, vectorize
 from numba.cuda import libdevice
+from numba.cuda.kernels.transpose import transpose
 
 from cuda_without_gpu import KernelError, by_llvm, device, launching, memory, settings, to_ptx
 
@@ -482,6 +483,8 @@ def test_an_array_of_the_device_does_what_a_gpus_does_and_no_more():
     part = cuda.cudadrv.devicearray.DeviceNDArray((2,), (16,), np.float64, gpu_data=d[1].gpu_data)
     part[0] = 7
     assert part.copy_to_host().tolist() == [7, 5] and d.copy_to_host().tolist() == [[0, 1, 2], [7, 4, 5]]
+    into = cuda.device_array((3, 2))
+    assert transpose(d, into) is into and into.copy_to_host().tolist() == d.copy_to_host().T.tolist()
     assert d.transpose((0, 1)) is d and d.transpose((1, 0)).shape == (3, 2)
     with pytest.raises(NotImplementedError, match="non-2D"):
         cuda.device_array((2, 3, 4)).transpose()

@@ -18,8 +18,8 @@ def main() -> int:
         prog="python -m cuda_without_gpu", description="Run a Python program whose CUDA kernels need no GPU."
     )
     for name, words in WORDS.items():
-        parser.add_argument(f"--{name}", choices=words, default=words[0])
-    parser.add_argument("--seconds", type=float, default=120.0, help="of computing, before a launch is ended")
+        parser.add_argument(f"--{name}", choices=words)
+    parser.add_argument("--seconds", type=float, help="of computing, before a launch is ended")
     parser.add_argument("-m", action="store_true", dest="is_module", help="the program is a module, as of python -m")
     parser.add_argument("program")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's own")

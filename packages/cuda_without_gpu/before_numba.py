@@ -17,10 +17,13 @@ def once_imported(module: str, function: str) -> None:
         if name != module:
             return None
         sys.meta_path.remove(finder)
-        if spec := importlib.util.find_spec(name):
+        spec = importlib.util.find_spec(name)
+        sys.meta_path.insert(0, finder)  # who searches may not import
+        if spec:
             load = spec.loader.exec_module
 
             def load_and_call(loaded):
+                sys.meta_path.remove(finder)
                 load(loaded)
                 pkgutil.resolve_name(function)()
 

@@ -6,7 +6,6 @@ import pickle
 import signal
 import subprocess
 import sys
-import threading
 import time
 
 import numpy as np
@@ -19,7 +18,6 @@ from .native_child import Request
 from .shared_memory import SHARED, shared_bytes
 from .to_spirv import environment
 
-ONE_AT_A_TIME = threading.Lock()
 CHILDREN: dict[int, subprocess.Popen] = {}  # {this process's number: its child}: after a fork there is another one
 
 
@@ -37,12 +35,14 @@ def launch_in_child(native: NativeKernel, flat: list, grid: tuple, block: tuple,
         if isinstance(value, (np.ndarray, tuple)):
             low, high, place = whereabouts(value)
             if low not in SHARED and low not in copies:
-                copies[low] = seen_as_bytes(low, high), shared_bytes(max(high - low, 1))
+                try:
+                    copies[low] = seen_as_bytes(low, high), shared_bytes(max(high - low, 1))
+                except (OSError, AttributeError) as error:
+                    raise NotNative(f"no memory that another process opens: {error}") from None
                 copies[low][1][: high - low] = copies[low][0]
             value = SHARED[address(copies[low][1]) if low in copies else low], place - low
         arguments.append(value)
-    with ONE_AT_A_TIME:
-        answer = asked(Request(native, arguments, grid, block, seconds))
+    answer = asked(Request(native, arguments, grid, block, seconds))
     if answer:
         raise NotNative(answer)
     read_only = {bounds(owner_of(one))[0] for one in flat if isinstance(one, np.ndarray) and not one.flags.writeable}

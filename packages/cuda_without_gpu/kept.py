@@ -43,7 +43,7 @@ def keep(key: str, made: bytes) -> None:
         begun = file.with_name(f"{key}.{os.getpid()}")
         begun.write_bytes(made)
         begun.replace(file)
-        for unused in sorted(file.parent.iterdir(), key=lambda one: one.stat().st_mtime)[:-2000]:
+        for unused in sorted(file.parent.glob("?" * 64 + "*"), key=lambda one: one.stat().st_mtime)[:-2000]:
             unused.unlink()
 
 

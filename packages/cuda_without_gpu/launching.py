@@ -5,6 +5,7 @@ import linecache
 import math
 import os
 import re
+import threading
 import time
 
 import numpy as np
@@ -43,10 +44,17 @@ def launch(kernel, args, griddim, blockdim, stream=0, sharedmem=0) -> None:
     if sharedmem > STATIC:  # Numba never asks the driver for more
         raise not_launched(f"{sharedmem:,} bytes of shared memory a block; a GPU gives {STATIC:,} at most.")
     begun = Launch(kernel, given, (*griddim, 1, 1)[:3], (*blockdim, 1, 1)[:3], sharedmem)
-    if SETTINGS.watch == "all" or device.BUDGET.get():
-        begun.take(begun.run())
-    else:
-        begun.watch_first()
+    with ONE_AT_A_TIME:
+        if SETTINGS.watch == "all" or device.BUDGET.get():
+            begun.take(begun.run())
+        else:
+            begun.watch_first()
+
+
+ONE_AT_A_TIME = threading.RLock()  # a launch works on copies of its arrays, and brings them back whole
+if hasattr(os, "register_at_fork"):
+    release = ONE_AT_A_TIME.release
+    os.register_at_fork(before=ONE_AT_A_TIME.acquire, after_in_parent=release, after_in_child=release)
 
 
 OVER = "; if it only takes long"  # the PTX machine's words for `run` follow, which nobody calls here

@@ -37,10 +37,10 @@ def seen_as_bytes(low: int, high: int) -> np.ndarray:
 
 def owner_at(place: int) -> np.ndarray | None:
     """The memory of the device that an address lies in; None for one that is not the device's."""
-    if place in ALLOCATED:
-        return ALLOCATED[place]
-    owners = (owner for start, owner in ALLOCATED.items() if start <= place < start + owner.nbytes)
-    return next(owners, None)
+    if (owner := ALLOCATED.get(place)) is not None:
+        return owner
+    owners = (kept() for kept in ALLOCATED.valuerefs())  # a list, since another thread may allocate meanwhile
+    return next((one for one in owners if one is not None and 0 <= place - address(one) < one.nbytes), None)
 
 
 def array_at(place: int, shape: tuple[int, ...], dtype: np.dtype, strides: tuple[int, ...] | None = None) -> np.ndarray:

@@ -93,7 +93,7 @@ def native_of(kernel, block, shared=0, grid=None, numbers=None) -> NativeKernel:
         except NotNative as why:
             made[sizes] = why
     if isinstance(made[sizes], NotNative):
-        raise made[sizes].with_traceback(None)
+        raise type(made[sizes])(*made[sizes].args)  # a new one: a traceback would keep the launch's arrays
     return made[sizes]
 
 

@@ -17,7 +17,7 @@ from . import device
 from .before_numba import once_imported
 from .errors import KernelError
 from .host import let_host_work
-from .launching import Arguments, Launch
+from .launching import ONE_AT_A_TIME, Arguments, Launch
 from .memory import address, array_of, owner_at, owner_of
 from .replacing import replace
 
@@ -193,7 +193,8 @@ class LaunchConfiguration:
                 given.add(one)
         given.let_overlapping_be_one()
         launch = OfSuccessor(kernel, given, self.grid, self.block, self.shared)
-        launch.take(launch.run())
+        with ONE_AT_A_TIME:
+            launch.take(launch.run())
 
 
 class OfSuccessor(Launch):

@@ -492,9 +492,10 @@ def test_what_was_compiled_is_found_on_disk_whatever_number_numba_gives_the_kern
         native.compile_native(cuda.jit(plain_add), x.astype(np.float64), x, block=(64,))
 
 
-def test_of_all_that_is_kept_what_was_used_last_stays(tmp_path):
-    for number in range(2000):
-        (tmp_path / str(number)).touch()
-        os.utime(tmp_path / str(number), (number, number))
-    kept.keep("new", b"made")
-    assert {one.name for one in tmp_path.iterdir()} == {"new", *map(str, range(1, 2000))}
+def test_of_all_that_is_kept_what_was_used_last_stays_and_so_does_what_is_somebody_elses(tmp_path):
+    keys = [f"{number:064}" for number in range(2000)]
+    for age, name in enumerate(["notes", *keys]):
+        (tmp_path / name).touch()
+        os.utime(tmp_path / name, (age, age))
+    kept.keep("n" * 64, b"made")
+    assert {one.name for one in tmp_path.iterdir()} == {"notes", "n" * 64, *keys[1:]}

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 import warnings
 from pathlib import Path
 
@@ -126,6 +127,32 @@ def test_a_native_launch_may_happen_in_this_process(monkeypatch):
     doubled[1, 64](x)
     doubled[1, 64](part[16:])
     assert x.tolist() == [2] * 64 and part.copy_to_host().tolist() == [1] * 16 + [2] * 64
+
+
+def test_threads_and_a_forked_process_launch_on_arrays_of_their_own_process():
+    """A launch brings back whole copies: two at once would take what the other one stored."""
+    doubled_twice = cuda.to_device(np.ones(64))
+    parts = doubled_twice[:32], doubled_twice[32:]
+
+    def launch_often(part):
+        for _ in range(30):
+            doubled[1, 32](part)
+
+    threads = [threading.Thread(target=launch_often, args=(part,)) for part in parts]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert doubled_twice.copy_to_host().tolist() == [2.0**30] * 64
+    if hasattr(os, "fork") and not (child := os.fork()):
+        os._exit(int(launched_alone(parts[0])))
+    assert not hasattr(os, "fork") or os.waitpid(child, 0)[1] == 0
+
+
+def launched_alone(part):
+    """Whether a launch after a fork is wrong."""
+    doubled[1, 32](part)
+    return part.copy_to_host().tolist() != [2.0**31] * 32
 
 
 @pytest.mark.parametrize(

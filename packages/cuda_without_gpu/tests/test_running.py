@@ -135,7 +135,7 @@ def test_threads_and_a_forked_process_launch_on_arrays_of_their_own_process():
     parts = doubled_twice[:32], doubled_twice[32:]
 
     def launch_often(part):
-        for _ in range(30):
+        for _ in range(200):
             doubled[1, 32](part)
 
     threads = [threading.Thread(target=launch_often, args=(part,)) for part in parts]
@@ -143,7 +143,7 @@ def test_threads_and_a_forked_process_launch_on_arrays_of_their_own_process():
         thread.start()
     for thread in threads:
         thread.join()
-    assert doubled_twice.copy_to_host().tolist() == [2.0**30] * 64
+    assert doubled_twice.copy_to_host().tolist() == [2.0**200] * 64
     if hasattr(os, "fork") and not (child := os.fork()):
         os._exit(int(launched_alone(parts[0])))
     assert not hasattr(os, "fork") or os.waitpid(child, 0)[1] == 0
@@ -152,7 +152,7 @@ def test_threads_and_a_forked_process_launch_on_arrays_of_their_own_process():
 def launched_alone(part):
     """Whether a launch after a fork is wrong."""
     doubled[1, 32](part)
-    return part.copy_to_host().tolist() != [2.0**31] * 32
+    return part.copy_to_host().tolist() != [2.0**201] * 32
 
 
 @pytest.mark.parametrize(

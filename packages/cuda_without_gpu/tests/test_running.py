@@ -129,30 +129,33 @@ def test_a_native_launch_may_happen_in_this_process(monkeypatch):
     assert x.tolist() == [2] * 64 and part.copy_to_host().tolist() == [1] * 16 + [2] * 64
 
 
-def test_threads_and_a_forked_process_launch_on_arrays_of_their_own_process():
-    """A launch brings back whole copies: two at once would take what the other one stored."""
-    doubled_twice = cuda.to_device(np.ones(64))
-    parts = doubled_twice[:32], doubled_twice[32:]
+def test_threads_and_a_forked_process_launch_one_after_the_other():
+    """A launch brings back a whole copy of each array: two at once would take what the other one stored."""
 
-    def launch_often(part):
-        for _ in range(200):
-            doubled[1, 32](part)
+    @cuda.jit
+    def doubled_from(x, start):
+        x[start + cuda.grid(1)] *= 2
 
-    threads = [threading.Thread(target=launch_often, args=(part,)) for part in parts]
+    x = cuda.to_device(np.ones(64))
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+
+    def launch_often(start):
+        for _ in range(100):
+            doubled_from[1, 32](x, start)
+
+    threads = [threading.Thread(target=launch_often, args=(start,)) for start in (0, 32)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert doubled_twice.copy_to_host().tolist() == [2.0**200] * 64
-    if hasattr(os, "fork") and not (child := os.fork()):
-        os._exit(int(launched_alone(parts[0])))
-    assert not hasattr(os, "fork") or os.waitpid(child, 0)[1] == 0
-
-
-def launched_alone(part):
-    """Whether a launch after a fork is wrong."""
-    doubled[1, 32](part)
-    return part.copy_to_host().tolist() != [2.0**201] * 32
+    sys.setswitchinterval(usual)
+    assert x.copy_to_host().tolist() == [2.0**100] * 64
+    if hasattr(os, "fork"):
+        if not (child := os.fork()):
+            doubled_from[1, 32](x, 0)
+            os._exit(int(x[0] != 2.0**101))
+        assert os.waitpid(child, 0)[1] == 0
 
 
 @pytest.mark.parametrize(

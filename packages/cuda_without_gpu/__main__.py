@@ -8,7 +8,7 @@ import traceback
 
 from . import enable
 from .errors import KernelError
-from .findings import FOUND, summary, way_to_launch
+from .findings import FOUND, way_to_launch
 from .settings import WORDS
 
 
@@ -39,7 +39,7 @@ def main() -> int:
         return 1
     finally:
         if FOUND:
-            print(f"\nFound in CUDA kernels:\n{summary()}", file=sys.stderr)
+            print("\nFound in CUDA kernels:", *FOUND.values(), sep="\n", file=sys.stderr)
     return 0
 
 

@@ -120,15 +120,8 @@ def detect() -> bool:
     return True
 
 
-class Budget:
-    """How much work, as `ptx_machine.run` counts it, launches may do together: what is `left` of it."""
-
-    def __init__(self, left: float):
-        self.left = left
-
-
-BUDGET: ContextVar[Budget | None] = ContextVar("BUDGET", default=None)
-
+# [how much work, as `ptx_machine.run` counts it, launches may still do together]
+BUDGET: ContextVar[list[float] | None] = ContextVar("BUDGET", default=None)
 
 launches_watched = launches_native = 0
 
@@ -138,7 +131,7 @@ def run(*given: object, **named: object) -> ptx_machine.Run:
     global launches_watched
     launches_watched += 1
     budget = BUDGET.get()
-    done = ptx_machine.run(*given, **named, work=budget and max(0, budget.left))
+    done = ptx_machine.run(*given, **named, work=budget and max(0, budget[0]))
     if budget:
-        budget.left -= done.work
+        budget[0] -= done.work
     return done

@@ -1,4 +1,4 @@
-"""What was found wrong in this process: an error, a warning, or nothing, as `enable` was told; and a summary."""
+"""What was found wrong in this process: an error, a warning, or nothing, as `enable` was told."""
 
 import os
 import sys
@@ -76,8 +76,3 @@ def frame_of_launch() -> FrameType:
     """The nearest caller outside of Numba and of this package."""
     frames = (frame for frame, _ in traceback.walk_stack(sys._getframe()))
     return next(frame for frame in frames if not is_inside(frame.f_code.co_filename))
-
-
-def summary() -> str:
-    """All that was found until now, a kernel and a message each; "" for nothing."""
-    return "\n".join(map(str, FOUND.values()))

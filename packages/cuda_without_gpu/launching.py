@@ -41,9 +41,9 @@ def launch(kernel, args, griddim, blockdim, stream=0, sharedmem=0) -> None:
     if (only_compiled := ONLY_COMPILED.get()) is not None:
         only_compiled.append(kernel)
         return
-    if sharedmem > STATIC:  # Numba never asks the driver for more
-        raise not_launched(f"{sharedmem:,} bytes of shared memory a block; a GPU gives {STATIC:,} at most.")
     begun = Launch(kernel, given, (*griddim, 1, 1)[:3], (*blockdim, 1, 1)[:3], sharedmem)
+    if sharedmem > STATIC:  # Numba never asks the driver for more
+        raise begun.not_launched(f"{sharedmem:,} bytes of shared memory a block; a GPU gives {STATIC:,} at most.")
     with ONE_AT_A_TIME:
         if SETTINGS.watch == "all" or device.BUDGET.get():
             begun.take(begun.run())
@@ -96,8 +96,10 @@ class Launch:
         return with_names_of_source(self.kernel, message)
 
     def not_launched(self, why: str) -> Exception:
-        """What a driver raises for a launch that no GPU does."""
-        return not_launched(why)
+        """What a driver raises for a launch that no GPU does, Numba's CudaAPIError, and a ValueError, too."""
+        from numba.cuda.cudadrv.driver import CudaAPIError
+
+        return type("CudaAPIError", (CudaAPIError, ValueError), {})(1, f"CUDA_ERROR_INVALID_VALUE: {why}")
 
     def raise_what_it_raised(self, run: ptx_machine.Run) -> None:
         """Raise the exception that it raised itself, with debug=True, with the thread's place."""
@@ -202,19 +204,12 @@ class Launch:
             write_back()
 
     def watch_some_blocks(self) -> None:
-        """Raise what is wrong in the first block, in the last, and in some between, as far as two seconds reach."""
+        """Raise what is wrong in the first block, in the last, and in some between, as far as a second reaches."""
         last = math.prod(self.grid) - 1
         chosen = sorted({last * part // 4 for part in range(5)})
         found = self.run(WATCHED_SECONDS / 2, chosen).findings
         # Some of it may be for want of the other blocks.
         self.judge([one for one in found if one.kind not in ("hang", "out of time")])
-
-
-def not_launched(why: str) -> Exception:
-    """What a driver raises for a launch that no GPU does, Numba's CudaAPIError, and a ValueError, too."""
-    from numba.cuda.cudadrv.driver import CudaAPIError
-
-    return type("CudaAPIError", (CudaAPIError, ValueError), {})(1, f"CUDA_ERROR_INVALID_VALUE: {why}")
 
 
 def refuse_another_type(kind, given, array, which: int) -> None:

@@ -35,7 +35,7 @@ MISSING = {Kind.UNSET, Kind.RACE}  # what comes of threads that pass no barrier
 
 def within_budget(move: Callable[[Product], Seen], product: Product) -> Seen:
     """What the move finds, where all that is launched on the PTX machine does as much as `WORK` together."""
-    here = device.BUDGET.set(device.Budget(WORK))
+    here = device.BUDGET.set([WORK])
     try:
         return move(product)
     finally:

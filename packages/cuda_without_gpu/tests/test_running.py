@@ -61,8 +61,8 @@ def test_what_is_found_is_warned_of_where_the_launch_stands_and_the_program_goes
         with pytest.warns(KernelWarning, match=r"^line \d+: race: thread \(1, 0\) .*\n    x\[0\] = value") as told:
             same_value[1, 64](x, 7.0)
         assert [one.filename for one in told] == [__file__] and x[0] == 7
-    assert findings.summary().splitlines()[0].startswith("same_value, ")
-    assert findings.summary().splitlines()[0].endswith("(2 launches)")
+    (found,) = findings.FOUND.values()
+    assert str(found).startswith("same_value, ") and str(found).splitlines()[0].endswith("(2 launches)")
 
 
 def test_what_is_found_may_be_left_but_a_launch_that_does_not_end_is_an_error(monkeypatch):
@@ -71,7 +71,7 @@ def test_what_is_found_may_be_left_but_a_launch_that_does_not_end_is_an_error(mo
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         same_value[1, 64](np.ones(64), 7.0)
-    assert not findings.summary()
+    assert not findings.FOUND
     with pytest.raises(KernelError, match=r"out of time: it still ran after 0\.2 seconds"):
         never_ends[1, 1](np.zeros(2))
 

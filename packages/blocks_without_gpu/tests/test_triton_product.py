@@ -145,7 +145,7 @@ def test_a_product_of_warp_groups_is_predicted_by_the_data_sheets_peak():
     assert p.bytes[0] == 2 * 2 * 1024**2 + 4 * 1024**2
     assert p.units["matrix units"] == pytest.approx(turns * 64 * 64 * 1024 / rate / h100.clock)
     copied, read = 2 * 64 * 1024 * 2 / 128, 1024 / 16 * (64 + 64) * 32 / 128
-    assert p.requests["rounds"] == pytest.approx(turns * (copied + read) / h100.clock, rel=0.1)
+    assert p.requests["wavefronts"] == pytest.approx(turns * (copied + read) / h100.clock, rel=0.1)
 
 
 def test_the_table_counts_what_the_runs_counted():

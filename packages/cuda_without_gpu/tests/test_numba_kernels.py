@@ -407,7 +407,7 @@ def test_what_a_kernel_does_wrong_is_an_error_with_the_line():
         x[cuda.grid(1)] = 1  # one past the end
 
     x = np.zeros(8, np.float32)
-    with pytest.raises(KernelError, match=r"line \d+: out of bounds: thread .* behind the end of x\b.*\n.*one past"):
+    with pytest.raises(KernelError, match=r"line \d+: out of bounds: thread .* past the end of x\b.*\n.*one past"):
         too_far[1, 9](x)
     assert x.all(), "what the kernel stored before is there, as on a GPU"
 

@@ -83,7 +83,7 @@ def pytest_collection_modifyitems(items):
     """The tests of the web come first: as the last file they would leave one worker alone for two minutes."""
     items.sort(key=lambda item: item.path.name != "test_web.py")
     mark_what_needs_the_compiler(items)
-    mark_what_needs_block_languages(items)
+    mark_what_needs_other_languages(items)
 
 
 def mark_what_needs_the_compiler(items):
@@ -107,7 +107,10 @@ def skip_pages(items, what):
                 item.add_marker(pytest.mark.skip(reason=needs.lack(what)))
 
 
-def mark_what_needs_block_languages(items):
-    """Where Triton or Warp is missing, page 18 is skipped, and so is what judges its exercise."""
+def mark_what_needs_other_languages(items):
+    """Page 18, and what judges its exercise, need Triton and Warp; of page 14 a cell needs numba-cuda's successor."""
     if needs.lack("blocks"):
         skip_pages(items, "blocks")
+    if lack := needs.lack("successor"):
+        for item in (item for item in items if "numba_cuda_mlir" in getattr(getattr(item, "cell", None), "source", "")):
+            item.add_marker(pytest.mark.skip(reason=lack))

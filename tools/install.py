@@ -36,7 +36,7 @@ EXTRAS = {
     "cuda12": ("the same, for a driver older than CUDA 13", 231),
     "many": ("MPI and Dask, for page 15", 18),
     "blocks": ("Triton and Warp, for page 18; Linux x86-64", 435),
-    "successor": ("numba-cuda-mlir, Numba CUDA's successor, for the tests of cuda_without_gpu", 266),
+    "successor": ("numba-cuda-mlir, numba-cuda's successor, for page 14 and the tests of cuda_without_gpu", 266),
     "web": ("Sphinx, for the web book", 60),
     "room": ("JupyterHub, one server for a class", 20),
     "test": ("what the tests need", 60),

@@ -31,11 +31,10 @@ def amd_report(
     if not (inspect.isfunction(function) or numba_internals.is_jitted(function)):
         raise KernelError(f"{k} is not written in Python; give a kernel of cuda_kernel's, or one under @cuda.jit.")
     title = f"{k} with {ladder.spell(k.parameters)}" if hasattr(k, "parameters") else function.__name__
-    block = tuple(block or getattr(k, "block", (16, 16)))
     cuda_source.ptx_of(function)  # raises what speaks against the kernel on any GPU
     compiled = to_ptx.compiled_for(function, *cuda_source.EXAMPLE)
     text = str(by_llvm.linked(to_ptx.whole(compiled._codelibrary.llvm_strs)))
     try:
-        return old_roc.compile_for_amd(text, gpu, block, title)
+        return old_roc.compile_for_amd(text, gpu, tuple(block or getattr(k, "block", (16, 16))), title)
     except ValueError as error:
         raise KernelError(str(error)) from None

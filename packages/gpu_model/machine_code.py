@@ -54,6 +54,17 @@ class InnerLoop:
         """Multiply-adds, as a share of the loop's instructions."""
         return self.mix.get("FMA", 0) / self.size
 
+    @property
+    def chains(self) -> int:
+        """Sums that its multiply-adds go on with: those of one sum wait for each other, those of two do not."""
+        made, chains = set(), 0
+        for line in self.code.splitlines():
+            if kind(line) == "FMA":
+                result, *_, addend = re.findall(r"\bR(?:Z|\d+)", line)
+                chains += addend not in made
+                made.add(result)
+        return chains
+
 
 @dataclass(frozen=True)
 class CompilerReport:

@@ -23,16 +23,11 @@ to_device = cuda.to_device
 ELSEWHERE = {
     "wavebarrier": "cuda.syncwarp() for the threads of a warp, or roc.barrier() for the whole group",
     "activelanepermute_wavewidth": "cuda.shfl_sync(mask, value, lane)",
-    "ds_permute": (
-        "it pushes a value to a lane; ask from which lane each one reads instead, "
-        "and use cuda.shfl_sync(mask, value, lane)"
-    ),
+    "ds_permute": "cuda.shfl_sync(mask, value, lane), from which each lane reads where ds_permute pushed",
     "ds_bpermute": "cuda.shfl_sync(mask, value, lane)",
     "atomic": "cuda.atomic.add(array, index, value) and its siblings",
     "mem_fence": "cuda.threadfence_block() for the group's memory, cuda.threadfence() for all",
     "device_array": "cuda.device_array(shape, dtype)",
-    "agents": "cuda.gpus",
-    "stream": "cuda.stream()",
 }
 
 
@@ -41,7 +36,7 @@ def __getattr__(name):
         raise AttributeError(f"roc.{name} is not here. Port it: {ELSEWHERE[name]}.")
     raise AttributeError(
         f"roc has no {name!r}; it has: get_global_id, get_local_id, get_group_id, get_local_size, get_global_size, "
-        f"get_num_groups, get_work_dim, shared.array, barrier, jit, register, to_device."
+        f"get_num_groups, shared.array, barrier, jit, register, to_device."
     )
 
 
@@ -90,12 +85,6 @@ def get_global_id(dim: int) -> int:
 def get_global_size(dim: int) -> int:
     """Work-items along that dimension, over all groups."""
     return get_num_groups(dim) * get_local_size(dim)
-
-
-@word
-def get_work_dim() -> int:
-    """Dimensions in use: those along which there is more than one work-item, and at least one."""
-    return 3 if get_global_size(2) > 1 else 2 if get_global_size(1) > 1 else 1
 
 
 @word

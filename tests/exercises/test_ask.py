@@ -46,7 +46,7 @@ SLIPS = {
     "largest_side": lambda registers: max(s for s in (1, 2, 4, 8, 16) if s * s + 2 * s <= registers),
     "lines_a_round": lambda BN: 32 / BN + 1,
     "blocks_at_a_time": lambda TILE, threads, blocks: min(blocks, threads / TILE**2),
-    "blocks_by_registers": lambda registers, warps: max(1, 65536 // (-(-registers // 8) * 256 * warps)),
+    "needed_warps": lambda latency, rate, sums: max(4, math.ceil(4 * latency * rate / sums)),
     "busiest": lambda f, r, i, fl, ll: math.ceil(max(32 * f / fl, 32 * r / ll, i / 4)),
     "idle": lambda work, wait, blocks: round((wait / (work + wait)) ** blocks, 3),
     "on_my_card": lambda sms, clock: 5743.693 * sms / 128 * clock / 2.52e9,

@@ -25,7 +25,8 @@ LISTING = """
 
 def test_the_inner_loop_is_the_innermost_with_multiply_adds():
     loop = inner_loop(LISTING)
-    assert loop.mix == {"FMA": 2, "shared load, 8 bytes": 1, "other": 1} and loop.fma_share == 0.5
+    assert loop.mix == {"FMA": 2, "shared load, 8 bytes": 1, "other": 1} and loop.fma_share == 0.5 and loop.chains == 1
+    assert inner_loop(LISTING.replace("R1, R2.reuse, R3, R1", "R4, R2, R3.reuse, R4")).chains == 2
     assert loop.code.splitlines()[0] == "LDS.64 R8, [R9]"
     assert inner_loop(LISTING.replace("FFMA", "FADD")) is None
 

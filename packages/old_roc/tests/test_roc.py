@@ -36,11 +36,11 @@ def test_ids_and_sizes_are_those_of_the_launch():
     def ask(out):
         i, j = roc.get_global_id(0), roc.get_global_id(1)
         out[i, j, 0] = place(0) == i and place(1) == j
-        out[i, j, 1] = roc.get_global_size(0) * 100 + roc.get_num_groups(1) * 10 + roc.get_work_dim()
+        out[i, j, 1] = roc.get_global_size(0) * 10 + roc.get_num_groups(1)
 
     out = np.zeros((6, 4, 2), np.int32)
     ask[(3, 2), (2, 2)](out)
-    assert (out[..., 0] == 1).all() and (out[..., 1] == 622).all()
+    assert (out[..., 0] == 1).all() and (out[..., 1] == 62).all()
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_what_cannot_be_had_names_its_line_and_the_way_to_port():
     for word in roc.ELSEWHERE:
         with pytest.raises(AttributeError, match=f"roc.{word} is not here. Port it: "):
             getattr(roc, word)
-    roc.jit(lambda x: x.atomic + x.stream)  # words of others are theirs
+    roc.jit(lambda x: x.atomic + x.mem_fence)  # words of others are theirs
     with pytest.raises(ValueError, match=r"old, line 3: roc.activelanepermute_wavewidth cannot .*: cuda.shfl_sync"):
         roc.jit(old)
 

@@ -1,0 +1,71 @@
+"""A work log: what a reader wrote, guessed, saw and measured, from the pages as they were saved, as one file of HTML.
+
+Nothing of a page runs in it, see `kernel_judge.stored`, and the file forbids all scripts, and the network. What a page
+shows as the course has stored it is left out, so that none of the course's times is taken for the reader's.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from string import Template
+
+from kernel_judge.stored import DONE, NOT_YET, TRIED, html_of, safe, text_of
+
+from . import files
+from .classroom import MARK, SIGNS, AnswerRow, own_cells, progress
+from .language import CHINESE, ENGLISH
+from .notebook import stored
+
+HTML = Template(Path(__file__).with_name("work_log.html").read_text(encoding="utf-8"))
+OWN = re.compile(r"\b(mine|my_(?!guess|n\b)\w+)\b")  # a kernel of the reader's, as pages call it
+RATE = re.compile(r"(\w+ \(\w[\w, ]+\)|numpy_matmul) ([\d.,]+) GFLOP/s")  # as a chart's text has it
+
+
+def work_log(folder: str | Path = ".") -> None:
+    """Write the work log of the pages in a folder, as they were last saved: work_log.html in that folder.
+
+    Where there is a folder for each student, each has a file that is called like it.
+    """
+    folder, rows = Path(folder), progress(folder).rows
+    for student in sorted({row.student for row in rows}):
+        name = "work_log" if student == folder.resolve().name else student
+        file = folder / f"{name}.html"
+        files.replace_text(file, written([row for row in rows if row.student == student], folder))
+        print(f"saved: {file}, of the pages as they were last saved")
+
+
+def written(rows: list[AnswerRow], folder: Path) -> str:
+    """The file of the reader whose rows these are."""
+    table, pages, rates = [], [], {}
+    for page in sorted({row.page for row in rows}):
+        states = {row.exercise: row.state for row in rows if row.page == page}
+        names = sorted({row.file for row in rows if row.page == page and row.state in (DONE, TRIED)})
+        cells = [cell for name in names for cell in worked_cells(folder / name)]
+        worked = {label for label, *_ in cells if label}
+        states |= dict.fromkeys((label for label in states if states[label] == TRIED and label not in worked), NOT_YET)
+        signs = {label: f"{SIGNS[state]} {label}" for label, state in states.items()}
+        links = [f'<a class="{state}" href="#{label}">{signs[label]}</a>' for label, state in states.items()]
+        lines = "\n".join(text_of(outputs) for *_, outputs in cells).split("\n")
+        guesses = [safe(line) for line in lines if "your guess was" in line]
+        table.append(f"<tr><th>{safe(page)}<td>{' '.join(links)}<td>{'<br>'.join(guesses)}")
+        if worked:
+            rates |= RATE.findall("\n".join(lines))
+            pages.append(f"<h2>{safe(Path(names[0]).stem)}</h2>")
+        for label, source, outputs in cells if worked else ():
+            head = f'<h3 id="{label}">{signs.pop(label)}</h3>' if label in signs else ""
+            body = f"<pre>{safe(source)}</pre>{html_of(outputs)}"
+            pages.append(f'{head}<section class="{states.get(label)}">{body}</section>')
+    measured = [f"<tr><th>{safe(name)}<td>{rate}" for name, rate in rates.items()]
+    parts = {"table": table, "measured": measured, "pages": pages}
+    return HTML.substitute({name: "\n".join(lines) for name, lines in parts.items()}, student=safe(rows[0].student))
+
+
+def worked_cells(path: Path) -> Iterator[tuple[str | None, str, list]]:
+    """What `own_cells` has that differs from the course's page, or that uses a kernel of the reader's."""
+    course = [stored(ENGLISH), stored(CHINESE)]
+    for label, source, outputs in own_cells(path):
+        source = re.sub(f"^{MARK}.*\n", "", source)
+        known = [one[source] for one in course if source in one]
+        same = known and (not outputs or text_of(outputs) in map(text_of, known))
+        if not same or (not label and OWN.search(source)):
+            yield label, source, outputs

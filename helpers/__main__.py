@@ -40,7 +40,7 @@ def progress(options: argparse.Namespace) -> None:
 
 def log(options: argparse.Namespace) -> None:
     """Write what a reader, or each of a class, wrote, guessed, saw and measured, as one page; nothing in it runs."""
-    from .work_log import work_log
+    from .logbook import work_log
 
     work_log(options.folder)
 

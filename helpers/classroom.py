@@ -5,12 +5,11 @@ Nothing of a student's runs. A verdict is what the page stored when its cell was
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from kernel_judge.stored import DONE, NOT_YET, TRIED, Refused, cells_of, plain, verdict_in
+from kernel_judge.stored import DONE, NOT_YET, TRIED, Refused, own_cells, plain, verdict_in
 
 # {the exercise's page and number: the id of the cell that holds its stub}, a page a line
 EXERCISES = {
@@ -125,26 +124,8 @@ def verdicts(path: Path) -> dict[str, tuple[str, str]]:
     The last verdict in an exercise's cells counts.
     """
     found = {}
-    for label, _, outputs in own_cells(path):
+    for label, _, outputs in own_cells(path, LABELS, MARK):
         if label:
             found[label] = verdict_in(outputs) or found.get(label, (NOT_YET, NOT_RUN))
     pages = {label[:2] for label in found}
     return {label: found.get(label, (UNREADABLE, LOST)) for label in EXERCISES if label[:2] in pages}
-
-
-def own_cells(path: Path) -> Iterator[tuple[str | None, str, list]]:
-    """(number of the exercise or None, source, outputs) of a page's cells of code, but for solutions.
-
-    An exercise's cells are the one with its stub and the code cells that follow, up to the next prose.
-    """
-    label = None
-    for cell in cells_of(path):
-        source = "".join(cell["source"])
-        if cell["cell_type"] != "code" or source.lstrip().startswith("# @title"):
-            label = None
-            continue
-        # A stub is known by its mark, which outlives editors, or by its id, which Colab keeps elsewhere.
-        marked = re.search(rf"^ *{MARK}(\S+)", source, re.MULTILINE)
-        own_id = cell.get("id") or cell.get("metadata", {}).get("id")
-        label = marked[1] if marked and marked[1] in EXERCISES else LABELS.get(str(own_id), label)
-        yield label, source, cell.get("outputs", [])

@@ -9,16 +9,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from string import Template
 
-from kernel_judge.stored import DONE, NOT_YET, TRIED, html_of, safe, text_of
+from kernel_judge.stored import DONE, NOT_YET, TRIED, html_of, own_cells, safe, text_of
 
 from . import files
-from .classroom import MARK, SIGNS, AnswerRow, own_cells, progress
+from .classroom import LABELS, MARK, SIGNS, AnswerRow, progress
 from .language import CHINESE, ENGLISH
 from .notebook import stored
 
-HTML = Template(Path(__file__).with_name("work_log.html").read_text(encoding="utf-8"))
+HTML = Template(Path(__file__).with_name("logbook.html").read_text(encoding="utf-8"))
 OWN = re.compile(r"\b(mine|my_(?!guess|n\b)\w+)\b")  # a kernel of the reader's, as pages call it
-RATE = re.compile(r"(\w+ \(\w[\w, ]+\)|numpy_matmul) ([\d.,]+) GFLOP/s")  # as a chart's text has it
+RATE = re.compile(r"\b(\w+ \(\w[\w, ]+\)|numpy_matmul) ([\d.,]+) GFLOP/s")  # as a chart's text has it
 
 
 def work_log(folder: str | Path = ".") -> None:
@@ -63,7 +63,7 @@ def written(rows: list[AnswerRow], folder: Path) -> str:
 def worked_cells(path: Path) -> Iterator[tuple[str | None, str, list]]:
     """What `own_cells` has that differs from the course's page, or that uses a kernel of the reader's."""
     course = [stored(ENGLISH), stored(CHINESE)]
-    for label, source, outputs in own_cells(path):
+    for label, source, outputs in own_cells(path, LABELS, MARK):
         source = re.sub(f"^{MARK}.*\n", "", source)
         known = [one[source] for one in course if source in one]
         same = known and (not outputs or text_of(outputs) in map(text_of, known))

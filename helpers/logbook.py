@@ -27,7 +27,7 @@ def work_log(folder: str | Path = ".") -> None:
     Where there is a folder for each student, each has a file that is called like it.
     """
     folder, rows = Path(folder), progress(folder).rows
-    for student in sorted({row.student for row in rows}):
+    for student in sorted({row.student for row in rows if row.exercise}):
         name = "work_log" if student == folder.resolve().name else student
         file = folder / f"{name}.html"
         files.replace_text(file, written([row for row in rows if row.student == student], folder))
@@ -42,7 +42,8 @@ def written(rows: list[AnswerRow], folder: Path) -> str:
         names = sorted({row.file for row in rows if row.page == page and row.state in (DONE, TRIED)})
         cells = [cell for name in names for cell in worked_cells(folder / name)]
         worked = {label for label, *_ in cells if label}
-        states |= dict.fromkeys((label for label in states if states[label] == TRIED and label not in worked), NOT_YET)
+        untouched = [label for label in states if states[label] == TRIED and label not in worked]
+        states |= dict.fromkeys(untouched, NOT_YET)
         signs = {label: f"{SIGNS[state]} {label}" for label, state in states.items()}
         links = [f'<a class="{state}" href="#{label}">{signs[label]}</a>' for label, state in states.items()]
         lines = "\n".join(text_of(outputs) for *_, outputs in cells).split("\n")
@@ -50,11 +51,11 @@ def written(rows: list[AnswerRow], folder: Path) -> str:
         table.append(f"<tr><th>{safe(page)}<td>{' '.join(links)}<td>{'<br>'.join(guesses)}")
         if worked:
             rates |= RATE.findall("\n".join(lines))
-            pages.append(f"<h2>{safe(Path(names[0]).stem)}</h2>")
+            pages.append(f"<h2>{safe(Path(names[0]).stem.replace('_', ' '))}</h2>")
         for label, source, outputs in cells if worked else ():
             head = f'<h3 id="{label}">{signs.pop(label)}</h3>' if label in signs else ""
             body = f"<pre>{safe(source)}</pre>{html_of(outputs)}"
-            pages.append(f'{head}<section class="{states.get(label)}">{body}</section>')
+            pages.append(f'{head}<section class="{states.get(label, "")}">{body}</section>')
     measured = [f"<tr><th>{safe(name)}<td>{rate}" for name, rate in rates.items()]
     parts = {"table": table, "measured": measured, "pages": pages}
     return HTML.substitute({name: "\n".join(lines) for name, lines in parts.items()}, student=safe(rows[0].student))
@@ -65,7 +66,12 @@ def worked_cells(path: Path) -> Iterator[tuple[str | None, str, list]]:
     course = [stored(ENGLISH), stored(CHINESE)]
     for label, source, outputs in own_cells(path, LABELS, MARK):
         source = re.sub(f"^{MARK}.*\n", "", source)
-        known = [one[source] for one in course if source in one]
-        same = known and (not outputs or text_of(outputs) in map(text_of, known))
+        known = [lines_of(one[source]) for one in course if source in one]
+        same = known and (not outputs or lines_of(outputs) in known)
         if not same or (not label and OWN.search(source) and "GFLOP" not in text_of(outputs)):
             yield label, source, outputs
+
+
+def lines_of(outputs: list[dict]) -> list[str]:
+    """The lines of a cell's outputs, sorted: what is printed between pictures is stored in one piece, or in several."""
+    return sorted(text_of(outputs).split("\n"))

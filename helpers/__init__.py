@@ -37,6 +37,7 @@ SHARED = {
     "language": ["set_language"],
     "launch.on_cuda": ["cuda_kernel"],
     "launch.on_opencl": ["opencl_kernel"],
+    "logbook": ["work_log"],
     "pictures": ["show", "show_changes"],
 }
 __all__ = ["doctor", *(name for names in SHARED.values() for name in names)]
@@ -49,6 +50,7 @@ if TYPE_CHECKING:  # editors and mypy read this
     from .language import set_language
     from .launch.on_cuda import cuda_kernel
     from .launch.on_opencl import opencl_kernel
+    from .logbook import work_log
     from .pictures import show, show_changes
 else:
 

@@ -38,7 +38,14 @@ def progress(options: argparse.Namespace) -> None:
     print(classroom.progress(options.folder))
 
 
-COMMANDS = {do.__name__: do for do in (doctor, bench, record, progress)}
+def log(options: argparse.Namespace) -> None:
+    """Write what a reader, or each of a class, wrote, guessed, saw and measured, as one page; nothing in it runs."""
+    from .logbook import work_log
+
+    work_log(options.folder)
+
+
+COMMANDS = {do.__name__: do for do in (doctor, bench, record, progress, log)}
 
 
 def parser() -> argparse.ArgumentParser:
@@ -54,7 +61,8 @@ def parser() -> argparse.ArgumentParser:
     of["bench"].add_argument("--size", type=int, default=1024, help="M = N = K (1024)")
     of["bench"].add_argument("--peers", action="store_true", help="beside PyTorch and CuPy's cuBLAS, if installed")
     of["record"].add_argument("folder", help="where to write it")
-    of["progress"].add_argument("folder", help="a folder for each student in it; or the notebooks of one")
+    for name in ("progress", "log"):
+        of[name].add_argument("folder", help="a folder for each student in it; or the notebooks of one")
     return course
 
 

@@ -4,15 +4,12 @@ Nothing of a student's runs. A verdict is what the page stored when its cell was
 """
 
 import re
-import unicodedata
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from kernel_judge.report import VERDICT
-
-from . import files
+from kernel_judge.stored import DONE, NOT_YET, TRIED, Refused, own_cells, plain, verdict_in
 
 # {the exercise's page and number: the id of the cell that holds its stub}, a page a line
 EXERCISES = {
@@ -37,11 +34,10 @@ EXERCISES = {
     "18.1": "18-w5", "18.2": "18-w9", "18.3": "18-choice",
 }  # fmt: skip
 
-DONE, TRIED, NOT_YET, UNREADABLE = "done", "tried", "not yet", "unreadable"
+UNREADABLE = "unreadable"
 SIGNS = {DONE: "✓", TRIED: "✗", NOT_YET: "·", UNREADABLE: "!"}  # the best first
 LABELS = {cell: label for label, cell in EXERCISES.items()}
 MARK = "# Exercise "  # begins the line with an exercise's number that the hand-out puts above each stub
-LARGEST = 10_000_000  # bytes of a notebook: one with more holds a flood of output, and is not read
 LEFT_OUT = re.compile(r"\.|(solutions|__MACOSX)$")  # names of folders and files with nothing of a student's begin so
 COURSE = {"handout", "matmul-ladder", "my_pages", "notebooks", "web", "zh_CN"}  # folders of the course: no students
 SHOWN = 200  # signs of a verdict below the table; the rows have all of it
@@ -78,15 +74,15 @@ class ClassTable:
             signs[row.student, row.page] += SIGNS[row.state]
             done[row.student] += row.state == DONE
         pages = sorted({row.page for row in self.rows})
-        table = [["student", *(f"{page:3}" for page in pages), "done"]]
-        table += [[name, *(signs[name, page] for page in pages), f"{done[name]:4}"] for name in sorted(done)]
-        widths = [max(map(columns, column)) for column in zip(*table, strict=True)]
-        lines = ["  ".join(map(padded, line, widths)) for line in table]
+        # Names stand last, since a Chinese sign takes two columns of a screen.
+        table = [[*(f"{page:4}" for page in pages), "done", "student"]]
+        table += [[*(f"{signs[name, page]:4}" for page in pages), f"{done[name]:4}", name] for name in sorted(done)]
+        lines = ["  ".join(line) for line in table]
         lines += ["  ".join(f"{sign} {state}" for state, sign in SIGNS.items()) + "; one sign for each exercise", ""]
         for row in self.rows:
             if row.state in (TRIED, UNREADABLE):
                 lines.append(f"{row.student}  {row.exercise or row.file}: {row.verdict[:SHOWN]}")
-        return "\n".join(map(files.plain, lines)).rstrip()
+        return "\n".join(map(plain, lines)).rstrip()
 
 
 def progress(folder: str | Path) -> ClassTable:
@@ -105,16 +101,6 @@ def progress(folder: str | Path) -> ClassTable:
     return ClassTable([row for name in sorted(students) for row in rows_of(name, students[name], folder)])
 
 
-def columns(text: str) -> int:
-    """How many columns of a screen a text takes: a Chinese sign takes two."""
-    return len(text) + sum(unicodedata.east_asian_width(sign) in "WF" for sign in text)
-
-
-def padded(text: str, width: int) -> str:
-    """The text with blanks behind it, so that it takes `width` columns of a screen."""
-    return text + " " * (width - columns(text))
-
-
 def rows_of(student: str, paths: list[Path], folder: Path) -> list[AnswerRow]:
     """A row for each exercise in a student's notebooks, in order: of two copies of a page, for the better verdict."""
     rows = []
@@ -123,7 +109,7 @@ def rows_of(student: str, paths: list[Path], folder: Path) -> list[AnswerRow]:
         try:
             rows += [AnswerRow(student, label[:2], label, *said, file) for label, said in verdicts(path).items()]
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-            said = error if isinstance(error, files.Refused) else "it is no notebook, or was cut off; ask for it again"
+            said = error if isinstance(error, Refused) else "it is no notebook, or was cut off; ask for it again"
             rows.append(AnswerRow(student, path.name[:2], "", UNREADABLE, str(said), file))
     if not rows and (folder / student).is_dir():
         said = "no page of the course is in this folder; ask for the .ipynb files"
@@ -135,39 +121,11 @@ def rows_of(student: str, paths: list[Path], folder: Path) -> list[AnswerRow]:
 def verdicts(path: Path) -> dict[str, tuple[str, str]]:
     """{number of the exercise: (state, what is said)} in a copy of a page. Raises many kinds of errors for others.
 
-    An exercise's cells are the one with its stub and the code cells that follow, up to the next prose. The last of
-    their verdicts counts.
+    The last verdict in an exercise's cells counts.
     """
-    found, label = {}, None
-    for cell in files.read_json(path, LARGEST, "clear its outputs and save it again")["cells"]:
-        source = "".join(cell["source"])
-        if cell["cell_type"] != "code" or source.lstrip().startswith("# @title"):
-            label = None
-        else:
-            label = exercise_of(cell, source) or label
+    found = {}
+    for label, _, outputs in own_cells(path, LABELS, MARK):
         if label:
-            found[label] = verdict_in(cell.get("outputs", [])) or found.get(label, (NOT_YET, NOT_RUN))
+            found[label] = verdict_in(outputs) or found.get(label, (NOT_YET, NOT_RUN))
     pages = {label[:2] for label in found}
     return {label: found.get(label, (UNREADABLE, LOST)) for label in EXERCISES if label[:2] in pages}
-
-
-def exercise_of(cell: dict, source: str) -> str | None:
-    """The number of the exercise whose stub this cell is: by its mark, which outlives editors, or by its id."""
-    marked = re.search(rf"^ *{MARK}(\S+)", source, re.MULTILINE)
-    own_id = cell.get("id") or cell.get("metadata", {}).get("id")  # Colab keeps it there
-    return marked[1] if marked and marked[1] in EXERCISES else LABELS.get(str(own_id))
-
-
-def verdict_in(outputs: list[dict]) -> tuple[str, str] | None:
-    """(state, what is said) in a cell's outputs, or None; an error, or one of several that is not met, decides."""
-    judged = []
-    for output in outputs:
-        if output["output_type"] == "error":
-            return TRIED, " ".join(f"{output['ename']}: {output['evalue']}".split())
-        if VERDICT in output.get("data", {}):
-            judged.append(output["data"][VERDICT])
-    wrong = [one for one in judged if not one["right"]]
-    if not wrong:
-        return (DONE, "") if judged else None
-    first = next((one for one in wrong if one["tried"]), wrong[0])
-    return TRIED if first["tried"] else NOT_YET, str(first["said"])

@@ -43,8 +43,9 @@ Open a page in JupyterLab, run its cells from the top (Shift + Enter), and at *Y
 Each exercise judges itself, as often as you like, and its hints are folded below it. Leave the line `# Exercise …` at
 the top of a cell as it is.
 
-`python -m helpers progress .` says which exercises of this folder are done, and `python -m helpers doctor` what your
-machine has. Where that `python` does not know the course, as on a server for the room, write it in a cell of a page:
+`python -m helpers progress .` says which exercises of this folder are done, `python -m helpers log .` puts your work on
+one page to hand in, `work_log.html`, and `python -m helpers doctor` says what your machine has. Where that `python`
+does not know the course, as on a server for the room, write it in a cell of a page:
 `!{{sys.executable}} -m helpers progress .`
 
 The terms are in [glossary.md](glossary.md).

@@ -10,9 +10,10 @@ from IPython.core.formatters import DisplayFormatter
 from solved import stubs_and_solutions
 
 from helpers import ask, classroom, judge_wishes
-from helpers.classroom import EXERCISES, LARGEST, LOST, MARK, NOT_RUN, progress, verdict_in, verdicts
+from helpers.classroom import EXERCISES, LOST, MARK, NOT_RUN, progress, verdicts
 from kernel_judge import Finding, Report
 from kernel_judge.report import VERDICT
+from kernel_judge.stored import LARGEST, verdict_in
 
 
 def result(value):
@@ -85,7 +86,7 @@ def test_nothing_of_a_student_runs_and_nothing_that_runs_it_is_loaded(tmp_path):
     code = "import sys; from helpers.__main__ import main; main(['progress', '.']); "
     code += "print({'numba', 'pyopencl', 'IPython', 'matplotlib'} & sys.modules.keys())"
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
-    assert "\nada      ✓" in done.stdout and done.stdout.endswith("set()\n"), done
+    assert "✓" in done.stdout and "ada\n" in done.stdout and done.stdout.endswith("set()\n"), done
     assert {path.name for path in tmp_path.rglob("*")} == {"ada", "00.ipynb"}
 
 
@@ -153,8 +154,8 @@ def test_a_table_lines_up_under_names_in_any_script_and_cuts_long_verdicts():
     ]
     tried = classroom.AnswerRow("Ada Lo", "00", "00.1", "tried", "x" * 1000, "Ada Lo/00.ipynb")
     head, ada, ming, *_, said = str(classroom.ClassTable([*done, tried])).split("\n")
-    assert head == "student  00   02   09   11   done"
-    assert ada == "Ada Lo   ✗                      0" and ming == "王小明   ✓    ✓    ✓    ✓       4"
+    assert head == "00    02    09    11    done  student"
+    assert ada == "✗                          0  Ada Lo" and ming == "✓     ✓     ✓     ✓        4  王小明"
     assert len(said) < 230 and said.endswith("x")
 
 

@@ -14,7 +14,7 @@ LISTING = """
 .L_x_2:
         /*0020*/                   LDS.64 R8, [R9] ;
         /*0030*/              @!P0 FFMA R1, R2.reuse, R3, R1 ;
-        /*0040*/                   FFMA R1, R2, R3, R1 ;
+        /*0040*/                   FFMA R4, R2, R3, R1 ;
         /*0050*/               @P0 BRA `(.L_x_2) ;
         /*0060*/                   FFMA R1, R2, R3, R1 ;
         /*0070*/               @P1 BRA `(.L_x_1) ;
@@ -26,7 +26,7 @@ LISTING = """
 def test_the_inner_loop_is_the_innermost_with_multiply_adds():
     loop = inner_loop(LISTING)
     assert loop.mix == {"FMA": 2, "shared load, 8 bytes": 1, "other": 1} and loop.fma_share == 0.5 and loop.chains == 1
-    assert inner_loop(LISTING.replace("R1, R2.reuse, R3, R1", "R4, R2, R3.reuse, R4")).chains == 2
+    assert inner_loop(LISTING.replace("R3, R1", "R3.reuse, R5")).chains == 2
     assert loop.code.splitlines()[0] == "LDS.64 R8, [R9]"
     assert inner_loop(LISTING.replace("FFMA", "FADD")) is None
 

@@ -75,7 +75,7 @@ class Prediction:
 
     @property
     def latency_bound(self) -> bool:
-        """Whether no unit is at work for 60 % of the time: Nsight Compute then says that latency is the likely limit."""
+        """Whether no unit is at work for 60 % of the time: Nsight Compute then suspects latency."""
         return self.working < 0.6 * self.seconds
 
     @property

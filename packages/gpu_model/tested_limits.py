@@ -40,7 +40,8 @@ class LimitsTested:
 def limits_tested() -> LimitsTested:
     """Ask the model for the limits that counters name, and for the sign of changes that were measured."""
     kernels = counted_kernels()
-    return LimitsTested((*counters(kernels), *latency(kernels), *conflicts(), *sizes(kernels)))
+    units = sorted(counters(kernels), key=lambda one: one.question, reverse=True)
+    return LimitsTested((*units, *conflicts(), *sizes(kernels)))
 
 
 def counted_kernels():
@@ -60,29 +61,21 @@ def nsight_screen(kernel: str) -> None:
     for ours, theirs in words["busy"].items():
         print(f"  {theirs:27} {ours:16} {row['busy'].get(ours, 0):7}% {p.units.get(ours, 0) / p.seconds:6.0%}")
     print("Memory Workload Analysis, GB")
-    for unit, theirs, counted, told in (
-        ("L2 cache", "L2 to L1/TEX", row["l2_bytes"], p.bytes[2]),
-        ("memory", "Device Memory", row["memory_bytes"], p.bytes[1]),
-    ):
-        print(f"  {theirs:27} {unit:16} {counted / 1e9:8.2f} {told / 1e9:6.2f}")
+    print(f"  {'L2 to L1/TEX':27} {'L2 cache':16} {row['l2_bytes'] / 1e9:8.2f} {p.bytes[2] / 1e9:6.2f}")
+    print(f"  {'Device Memory':27} {'memory':16} {row['memory_bytes'] / 1e9:8.2f} {p.bytes[1] / 1e9:6.2f}")
     print("Warp State Statistics, cycles of a warp for each instruction")
     for ours, cycles in row["stalls"].items():
         print(f"  {words['stalls'][ours]:27} {ours:24} {cycles:.2f}")
 
 
 def counters(kernels):
-    """Which unit is the busiest, or do warps wait for memory? Either is a limit that counters allow."""
+    """Which unit is the busiest, or do warps wait for memory? Either is a limit that counters allow. Is none busy?"""
     for title, row, p in kernels:
         most = max(row["busy"], key=row["busy"].get)
         stalls = [stall for stall in row["stalls"] if stall != "another warp was chosen"]
         waits = p.limit == "waiting" and stalls[0] in MEMORY
         yield Tested("limits by a GPU's counters, our kernels", p.gpu, title, most, p.limit, p.limit == most or waits)
-
-
-def latency(kernels):
-    """Is no unit busy for 60 % of the time? Then Nsight Compute calls latency the likely limit."""
-    for title, row, p in kernels:
-        most, told = max(row["busy"].values()), p.working / p.seconds
+        most, told = row["busy"][most], p.working / p.seconds
         question = "latency-bound: no unit busy for 60 % of the time?"
         yield Tested(question, p.gpu, title, f"{most}% busy", f"{told:.0%}", (most < 60) == p.latency_bound)
 

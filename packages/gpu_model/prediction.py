@@ -32,8 +32,7 @@ UNITS = {  # name: what it is; in the order in which the course explains them
 }
 ON_TOP = ("losses", "waiting")  # of the longest of the others
 # Units that need a, b, c, ... cycles take (a^n + b^n + c^n + ...)^(1/n) together: with n = 3, two that are equally busy
-# lose 26 %, and one that is half as busy 4 %. It is the one number of the model that was chosen by measured ladders:
-# the integer with which the median error of those marked `fitted` is least.
+# lose 26 %, one half as busy 4 %. Ladders chose it: the integer with the least median error of those marked `fitted`.
 LOSSES = 3
 
 

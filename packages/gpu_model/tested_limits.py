@@ -56,16 +56,15 @@ def nsight_screen(kernel: str) -> None:
     `kernel`: its step and parameters as `limits_tested` writes them, such as "tiled 16".
     """
     [(row, p)] = [(row, p) for title, row, p in counted_kernels() if title == kernel]
-    words = OURS["nsight"]
     print(f"{'GPU Speed Of Light Throughput; pipelines':46} counted  model")
-    for ours, theirs in words["busy"].items():
+    for ours, theirs in OURS["nsight"]["busy"].items():
         print(f"  {theirs:27} {ours:16} {row['busy'].get(ours, 0):7}% {p.units.get(ours, 0) / p.seconds:6.0%}")
     print("Memory Workload Analysis, GB")
     print(f"  {'L2 to L1/TEX':27} {'L2 cache':16} {row['l2_bytes'] / 1e9:8.2f} {p.bytes[2] / 1e9:6.2f}")
     print(f"  {'Device Memory':27} {'memory':16} {row['memory_bytes'] / 1e9:8.2f} {p.bytes[1] / 1e9:6.2f}")
     print("Warp State Statistics, cycles of a warp for each instruction")
     for ours, cycles in row["stalls"].items():
-        print(f"  {words['stalls'][ours]:27} {ours:24} {cycles:.2f}")
+        print(f"  {OURS['nsight']['stalls'][ours]:27} {ours:24} {cycles:.2f}")
 
 
 def counters(kernels):

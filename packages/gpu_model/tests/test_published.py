@@ -5,8 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from gpu_model import LADDERS
+from gpu_model import LADDERS, prediction
 from gpu_model.comparison import compare, told
+from gpu_model.prediction import LOSSES
 from gpu_model.published import LOCKED
 
 THEIR_CODE = [one for one in LADDERS if one.counted]
@@ -20,6 +21,14 @@ def ratios(ladders):
 def test_ladders_are_predicted_from_the_code_that_ran_there():
     off = abs(ratios(THEIR_CODE) - 1)
     assert len(off) == 38 and np.median(off) < 0.08 and off.max() < 0.255
+
+
+def test_the_power_of_the_losses_is_the_integer_with_the_least_median_error(monkeypatch):
+    fitted, error = [one for one in LADDERS if one.fitted], {}
+    for power in (2, 3, 4, 5):
+        monkeypatch.setattr(prediction, "LOSSES", power)
+        error[power] = np.median(abs(ratios(fitted) - 1))
+    assert LOSSES == min(error, key=error.get) == 3
 
 
 def test_each_ladder_says_where_it_stands():

@@ -34,8 +34,8 @@ def film(k: Kernel, M: int, N: int, K: int, memory: str = "global") -> "Film":
 
     A step is one iteration of the loop over k, or, in a kernel with barriers, what lies between two of them. An element
     is darker the more often it was read so far; what is read in this step is outlined. C has its colour in the last
-    step, after which it is stored. The kernel may be of either dialect. `memory`: "global", or "shared" for the tiles As and
-    Bs, where a step is what is read for one k.
+    step, after which it is stored. The kernel may be of either dialect. `memory`: "global", or "shared" for the tiles
+    As and Bs, where a step is what is read for one k.
     Raises ValueError for sizes that would take minutes, and for a kernel that reads nothing there.
     """
     run = trace(k, M, N, K)

@@ -33,7 +33,7 @@ def log_of(folder, capsys):
 
 
 def test_a_kernel_its_verdict_a_guess_a_film_and_times_are_on_it(tmp_path, capsys):
-    chart = "naive (CUDA) 7 ms; numpy_matmul 282 GFLOP/s; tiled (CUDA) 94.1 GFLOP/s; tiled on A6000 9,999 GFLOP/s predicted"
+    chart = "naive (CUDA) 7 ms; numpy_matmul 282 GFLOP/s; tiled (CUDA) 94.1 GFLOP/s; tiled on A6000 9,999 GFLOP/s"
     told = "the time falls by a factor of 1.7; your guess was 3"
     answers = {"04.0": ("mine < 1", [result(RIGHT)]), "04.2": ("other", [result(WRONG)])}
     answers |= {"04-guess": ("my_guess = 3", []), "04-m9": ("my_guess", [printed(told)])}

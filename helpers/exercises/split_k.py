@@ -1,0 +1,48 @@
+"""Page 16: a product of two launches: each slice of K makes a part of every element of C, then the parts are added."""
+
+import copy
+from collections.abc import Callable
+
+import numpy as np
+
+from ..launch import Contestant, Kernel
+from ..launch.kernel import Work
+
+
+class SplitK(Contestant):
+    """C = A @ B by two kernels of one dialect, each of which a reader may have written.
+
+    parts   has `slices` blocks along z for each tile of C; its C is (slices * M, N), one part below the other
+    add_up  is launched like `coalesced`, with these in the place of A, `slices` in that of K, and B of no use
+    """
+
+    own = True
+
+    def __init__(self, parts: Kernel, add_up: Kernel, slices: int):
+        self.made_of = parts, add_up, slices
+        self.parts, self.add_up, self.slices = copy.copy(parts), copy.copy(add_up), slices
+        self.parts.grid, self.parts.block = lambda M, N: (*parts.grid(M, N), slices), (*parts.block, 1)
+        self.parts.build_seconds = None  # it is built again, with that grid
+        self.dialect, self.step, self.parameters, self.block = parts.dialect, parts.step, parts.parameters, parts.block
+        self.device, self.name = parts.device, f"{slices} slice{'s' * (slices > 1)}"
+        self.source = parts.source + "\n" + add_up.source  # a compiler's lines are those of both, one below the other
+        self.add_up.source = "\n" * (1 + parts.source.count("\n")) + add_up.source
+
+    def __reduce__(self):
+        return SplitK, self.made_of
+
+    @property
+    def backend(self):
+        """Where both run."""
+        self.add_up.compile()
+        return self.parts.backend
+
+    def launcher(self, work: Work) -> Callable:
+        """What launches both kernels, one after the other."""
+        (M, N, K), slices = work.sizes, self.slices
+        first, second = copy.copy(work), copy.copy(work)
+        first.C = second.A = work.between = work.on.hold(slices * M * N, np.nan)  # a kernel does not keep what it is given
+        first.shapes = (M, K), (K, N), (slices * M, N)
+        second.sizes, second.shapes = (M, N, slices), ((slices * M, N), (1, 1), (M, N))
+        launches = self.parts.launcher(first), self.add_up.launcher(second)
+        return lambda: [launch() for launch in launches]

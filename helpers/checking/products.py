@@ -54,6 +54,10 @@ class FunctionProduct(Function):
 
         return within_budget(move, self)
 
+    def of_nan(self):
+        """What NaN in C means: of two launches, that the first has left out what the second adds."""
+        return Finding(Kind.UNSET, "unset_part") if hasattr(self.k, "add_up") else super().of_nan()
+
     def came_of(self, outcome: Outcome, compiler: str = "") -> Seen:
         """What came of a move in a child, or why nothing did; `compiler`: whose it is that builds the kernel there."""
         if outcome.value is not None:

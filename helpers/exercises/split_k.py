@@ -7,6 +7,7 @@ import numpy as np
 
 from ..launch import Contestant, Kernel
 from ..launch.kernel import Work
+from ..launch.on_opencl import opencl_kernel
 
 
 class SplitK(Contestant):
@@ -19,17 +20,17 @@ class SplitK(Contestant):
     own = True
 
     def __init__(self, parts: Kernel, add_up: Kernel, slices: int):
-        self.made_of = parts, add_up, slices
-        self.parts, self.add_up, self.slices = copy.copy(parts), copy.copy(add_up), slices
+        self.as_given, self.slices, self.name = parts, slices, f"split-K of {slices}"
+        self.parts, self.add_up = copy.copy(parts), copy.copy(add_up)
         self.parts.grid, self.parts.block = lambda M, N: (*parts.grid(M, N), slices), (*parts.block, 1)
         self.parts.build_seconds = None  # it is built again, with that grid
-        self.dialect, self.step, self.parameters, self.block = parts.dialect, parts.step, parts.parameters, parts.block
-        self.device, self.name = parts.device, f"{slices} slice{'s' * (slices > 1)}"
+        self.dialect, self.device, self.step = parts.dialect, parts.device, parts.step
+        self.parameters, self.block = parts.parameters, parts.block
         self.source = parts.source + "\n" + add_up.source  # a compiler's lines are those of both, one below the other
         self.add_up.source = "\n" * (1 + parts.source.count("\n")) + add_up.source
 
     def __reduce__(self):
-        return SplitK, self.made_of
+        return SplitK, (self.as_given, self.add_up, self.slices)
 
     @property
     def backend(self):
@@ -41,8 +42,16 @@ class SplitK(Contestant):
         """What launches both kernels, one after the other."""
         (M, N, K), slices = work.sizes, self.slices
         first, second = copy.copy(work), copy.copy(work)
-        first.C = second.A = work.between = work.on.hold(slices * M * N, np.nan)  # a kernel does not keep what it is given
+        unset = np.full(slices * M * N, np.nan, np.float32)
+        first.C = second.A = work.between = work.on.hold(unset.size, np.nan, unset)  # a kernel does not keep it
         first.shapes = (M, K), (K, N), (slices * M, N)
         second.sizes, second.shapes = (M, N, slices), ((slices * M, N), (1, 1), (M, N))
         launches = self.parts.launcher(first), self.add_up.launcher(second)
         return lambda: [launch() for launch in launches]
+
+
+def tiled_slices(bounds: str, store: str) -> Kernel:
+    """The OpenCL kernel `tiled` with a reader's lines: the `first` and `last` k of a slice, and its store to C."""
+    source = opencl_kernel("tiled").source.replace("    float acc", f"    {bounds.strip()}\n\n    float acc")
+    source = source.replace("k0 = 0; k0 < K;", "k0 = first; k0 < last;")
+    return opencl_kernel(source.replace("C[row * N + col] = acc;", store), like="tiled")

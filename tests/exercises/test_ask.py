@@ -10,7 +10,7 @@ import pytest
 from classroom.solved import in_pages
 
 from helpers import ask
-from helpers.exercises.answers import WITHIN, judge_wishes
+from kernel_judge.answers import WITHIN, judge_wishes
 
 # ------------------------------------------------------------------------------------------------- cases of the pages
 

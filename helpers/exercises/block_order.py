@@ -5,7 +5,9 @@ from kernel_judge import Finding, Kind, Report
 from kernel_judge.answers import NOT_YET, Answer, raised, source_around
 
 GRIDS = (64, 64), (5, 7), (13, 3), (64, 100), (3, 20)
-LEFT = "in a grid of {down} x {across} no block takes tile {tile}; block {number} is the first at a taken place, {place}"
+LEFT = (
+    "in a grid of {down} x {across} no block takes tile {tile}; block {number} is the first at a taken place, {place}"
+)
 MUCH = "the first {together} blocks of a grid of {down} x {across} read {rows} + {columns} rows and columns, not {most}"
 
 

@@ -77,7 +77,7 @@ class SideBySide:
     """What compiled kernels did, {name: run}: a table with a line for each.
 
     Its columns: instructions of threads for each multiply-add; requests of warps to global memory, asynchronous copies
-    among them, and the bytes that one brings to a thread; the same of shared memory; rounds of the banks, for loads and
+    among them, and the bytes that one brings to a thread; the same of shared memory; wavefronts, for loads and
     stores, and how many of them conflicts cost.
     """
 
@@ -86,7 +86,7 @@ class SideBySide:
 
     def __repr__(self):
         width = max(map(len, self.runs))
-        lines = [f"{'':{width}} instructions  global bytes  shared bytes   rounds conflicts"]
+        lines = [f"{'':{width}} instructions  global bytes  shared bytes   wavefronts conflicts"]
         for name, run in self.runs.items():
             loads = []
             for memory in ("global", "shared"):

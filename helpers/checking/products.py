@@ -30,7 +30,8 @@ class FunctionProduct(Function):
         self.function = k.function if k.dialect == "Python" and hasattr(k, "function") else None
         self.device_name = k.device.name if k.device else "this machine"
         if hasattr(k, "block"):
-            self.tile_known, self.tile, self.block = True, ladder.STEPS[k.step].tile(k.parameters), k.block
+            self.tile, self.block = ladder.STEPS[k.step].tile(k.parameters), k.block
+            self.tile_known = isinstance(k, Kernel) or not k.untimed
 
     def line(self, number: int) -> int:
         """A line of the function's file, all of which is `source`."""

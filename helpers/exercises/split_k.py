@@ -17,13 +17,12 @@ class SplitK(Contestant):
     add_up  is launched like `coalesced`, with these in the place of A, `slices` in that of K, and B of no use
     """
 
-    own = True
-
     def __init__(self, parts: Kernel, add_up: Kernel, slices: int):
         self.as_given, self.slices, self.name = parts, slices, f"split-K of {slices}"
         self.parts, self.add_up = copy.copy(parts), copy.copy(add_up)
         self.parts.grid, self.parts.block = lambda M, N: (*parts.grid(M, N), slices), (*parts.block, 1)
         self.parts.build_seconds = None  # it is built again, with that grid
+        self.own = parts.dialect == "OpenCL" or parts.device.kind not in ("GPU", "PTX machine")  # tried in a child
         self.dialect, self.device, self.step = parts.dialect, parts.device, parts.step
         self.parameters, self.block = parts.parameters, parts.block
         self.source = parts.source + "\n" + add_up.source  # a compiler's lines are those of both, one below the other
@@ -31,6 +30,10 @@ class SplitK(Contestant):
 
     def __reduce__(self):
         return SplitK, (self.as_given, self.add_up, self.slices)
+
+    def refuse(self, M: int, N: int, K: int) -> None:
+        """Raise what speaks against that size: the parts are a C of so many more rows."""
+        self.as_given.refuse_size(self.slices * M, N, K)
 
     @property
     def backend(self):

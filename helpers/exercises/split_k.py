@@ -31,10 +31,6 @@ class SplitK(Contestant):
     def __reduce__(self):
         return SplitK, (self.as_given, self.add_up, self.slices)
 
-    def refuse(self, M: int, N: int, K: int) -> None:
-        """Raise what speaks against that size: the parts are a C of so many more rows."""
-        self.as_given.refuse_size(self.slices * M, N, K)
-
     @property
     def backend(self):
         """Where both run."""

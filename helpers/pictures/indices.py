@@ -34,11 +34,7 @@ FRAGMENTS = (
     "A of 16 x 8, B of 8 x 8 and C of 16 x 8 numbers, shared out among {warp} lanes. Lane {lane} holds {numbers}."
 )
 
-IN_ORDER = (
-    "The first {together} blocks of a grid of {down} x {across}, in its order, read {rows} rows of tiles of A and "
-    "{columns} columns of tiles of B. The number in a tile of C is that of its block."
-)
-
+IN_ORDER = "The first {together} of {down} x {across} blocks read {rows} rows of tiles of A, {columns} columns of B's."
 ONE_STEP = (
     "One step of SUMMA on {p} x {q} ranks: each rank of the first column sends its part of a panel of A along its row "
     "of {q}; each of the first row sends its part of a panel of B along its column of {p}; all C stays."

@@ -306,9 +306,7 @@ def test_a_step_of_summa_moves_a_panel_of_each_and_leaves_c(drawn):
 def test_an_order_of_blocks_has_their_numbers_in_c_and_what_the_first_of_them_read_in_a_and_b(drawn):
     picture = pictures.picture_order(lambda number, down, across: (number % down, number // down), 3, 2, together=4)
     assert words(drawn[0].axes[2]) == {(0, 0): "0", (1, 0): "1", (2, 0): "2", (0, 1): "3", (1, 1): "4", (2, 1): "5"}
-    assert (
-        "The first 4 blocks of a grid of 3 x 2, in its order, read 3 rows of tiles of A and 2 columns" in picture.text
-    )
+    assert picture.text == "The first 4 of 3 x 2 blocks read 3 rows of tiles of A, 2 columns of B's."
 
 
 def registers(name, matrix):

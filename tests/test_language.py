@@ -13,12 +13,12 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from helpers import check, language, set_language
-from helpers.exercises.answers import Answer
 from helpers.exercises.rules import MissesTheIdea
 from helpers.language import CHINESE, ENGLISH
 from helpers.pictures.charts import bar_chart
 from helpers.pictures.drawing import Picture, label, listed
 from kernel_judge import Finding, Kind, Report, words
+from kernel_judge.answers import Answer
 from kernel_judge.report import VERDICT, shown
 from kernel_judge.words import FOLDERS, PLACE, tables
 

@@ -29,6 +29,9 @@ class FunctionProduct(Function):
         self.k, self.name, self.source, self.inputs = k, str(k), k.source, k.inputs
         self.function = k.function if k.dialect == "Python" and hasattr(k, "function") else None
         self.device_name = k.device.name if k.device else "this machine"
+        if hasattr(k, "block"):
+            self.tile, self.block = ladder.STEPS[k.step].tile(k.parameters), k.block
+            self.tile_known = isinstance(k, Kernel) or not k.untimed
 
     def line(self, number: int) -> int:
         """A line of the function's file, all of which is `source`."""
@@ -45,12 +48,16 @@ class FunctionProduct(Function):
         return C
 
     def natively(self, move):
-        """What the move finds: in a child of a function that calls PyOpenCL, which may end its process."""
-        if calls_opencl(self.k):
+        """What the move finds: in a child of what may end its process, as what calls PyOpenCL may."""
+        if self.k.own or calls_opencl(self.k):
             return self.came_of(in_child(self.k, partial(move, self), SECONDS))
         from kernel_judge.on_ptx import within_budget  # of a library nothing runs there
 
         return within_budget(move, self)
+
+    def of_nan(self):
+        """What NaN in C means: of two launches, that the first has left out what the second adds."""
+        return Finding(Kind.UNSET, "unset_part") if hasattr(self.k, "add_up") else super().of_nan()
 
     def came_of(self, outcome: Outcome, compiler: str = "") -> Seen:
         """What came of a move in a child, or why nothing did; `compiler`: whose it is that builds the kernel there."""
@@ -88,12 +95,9 @@ class FunctionProduct(Function):
 class KernelProduct(FunctionProduct):
     """A `Kernel`, with its step's tile and block. A subclass, a dialect's, watches it, and runs it natively."""
 
-    tile_known = True
-
     def __init__(self, k: Kernel):
         super().__init__(k)
         self.name, self.sizes = k.title, ladder.spell(k.parameters)
-        self.tile, self.block = ladder.STEPS[k.step].tile(k.parameters), k.block
 
     def of(self, k: Kernel) -> "KernelProduct":
         """Another kernel where this one is."""

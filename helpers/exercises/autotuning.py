@@ -5,8 +5,7 @@ import random
 from collections.abc import Callable
 
 from kernel_judge import Finding, Report
-
-from .answers import NOT_YET, Answer, raised, source_around
+from kernel_judge.answers import NOT_YET, Answer, raised, source_around
 
 SIZES, VALUES = "abcd", range(4)  # the names of the four parameters, and their values
 PLACES = list(itertools.product(VALUES, repeat=len(SIZES)))

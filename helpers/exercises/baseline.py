@@ -5,8 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from kernel_judge import Report
-
-from .answers import is_near, judge_wishes
+from kernel_judge.answers import is_near, judge_wishes
 
 FEWEST = 3  # launches of which a median says more than one of them does
 COMPILES, RETURNS = 0.9, 1e-5  # seconds of the first launch, and those until a launch returns

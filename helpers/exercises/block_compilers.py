@@ -5,10 +5,10 @@ import warnings
 from collections.abc import Callable
 
 from kernel_judge import Finding, Report
+from kernel_judge.answers import Answer
 
 from ..instruments import BlockRun, run_triton
 from ..ladder import ceil_div
-from .answers import Answer
 from .rules import MissesTheIdea
 
 TILE = dict(BM=32, BN=64, BK=16)

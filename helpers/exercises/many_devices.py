@@ -9,10 +9,10 @@ from types import SimpleNamespace
 import numpy as np
 
 from kernel_judge import Finding, Report, wrong_elements
+from kernel_judge.answers import Answer, raised, source_around
 from summa.algorithm import edges, panels
 
 from ..launch import draw
-from .answers import Answer, raised, source_around
 
 RUNS = (((2, 2), (4, 6, 8)), ((2, 3), (7, 11, 13)), ((3, 2), (12, 5, 9)))  # grids of ranks, and M, N, K
 WIDTH = 3  # columns of A in a panel, at most

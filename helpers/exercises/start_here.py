@@ -8,13 +8,13 @@ import numpy as np
 import ptx_machine
 from cuda_without_gpu import device, to_ptx
 from kernel_judge import Finding, Kind, Report, Seen
+from kernel_judge.answers import Answer
 from kernel_judge.touched import FLOAT, Launched, outside_on_ptx
 
 from ..checking import cuda
 from ..child import in_child, source_line
 from ..launch import Kernel
 from ..launch.on_cuda import cuda_kernel
-from .answers import Answer
 
 SIZE, BLOCK = 1_000_003, 256  # elements, and threads of a block
 BLOCKS = -(-SIZE // BLOCK)

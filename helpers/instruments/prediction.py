@@ -19,6 +19,7 @@ import ptx_machine
 from blocks_without_gpu.product_run import CompiledRun, about_stores
 from gpu_model import GPU, GPUS, Prediction, machine_code
 from gpu_model import gpu as gpu_like
+from gpu_model.block_order import Order, column_by_column, row_by_row
 from gpu_model.comparison import Comparison, compare
 from gpu_model.counting import SHORT, count_text
 from gpu_model.counts import Counts, read_counts
@@ -142,17 +143,18 @@ def ptx(source: str | Callable, parameters: dict, capability: tuple[int, int]) -
 # ------------------------------------------------------------------------------------------ how long it takes on a GPU
 
 
-def predict(k: Kernel | str, gpu: GPU | str, M: int, N: int, K: int) -> Prediction:
+def predict(k: Kernel | str, gpu: GPU | str, M: int, N: int, K: int, order: Order | None = None) -> Prediction:
     """Predict a product of (M, K) by (K, N) on a GPU that need not be there. Returns `Prediction`.
 
     `k`: a CUDA kernel, or the name of a step, which then has a GPU's parameters. `gpu`: a name of `GPUS`, or a `GPU`.
+    `order`: in which blocks take tiles of C, by default that of the step's grid; see `gpu_model.block_order`.
     Raises ValueError for what is no CUDA kernel or no GPU, and KernelError for what does not compile there, or is no
     product; for what the course has not counted itself, `needs.Missing` where NVIDIA's compiler is missing.
     """
     M, N, K = sizes((M, N, K))
     gpu, k = known(gpu), for_gpu(k)
-    by_rows = ladder.step(k.step).x_along == "rows"
-    return gpu_model.predict(counts_of(k, arch_of(gpu)), gpu, M, N, K, by_rows)
+    grids = column_by_column if ladder.step(k.step).x_along == "rows" else row_by_row
+    return gpu_model.predict(counts_of(k, arch_of(gpu)), gpu, M, N, K, order or grids)
 
 
 def predicted_ladder(gpu: GPU | str, size: int = 4096, steps: list[str] | None = None) -> tuple[Prediction, ...]:

@@ -88,7 +88,8 @@ class Backend:
 class Work:
     """A, B and C where they are multiplied, each with a guard behind it, ready to be multiplied again and again.
 
-    `sizes`: (M, N, K). `A`, `B`: buffers, as `on.hold` makes them. `fill`: what C is full of; None leaves it as found.
+    `sizes`: (M, N, K); `shapes`: of A, B and C. `A`, `B`: buffers, as `on.hold` makes them. `fill`: what C is full of;
+    None leaves it as found.
     `launcher`: Work -> what multiplies once, or asks for it, as its backend's `timed` takes it.
     """
 
@@ -96,7 +97,8 @@ class Work:
 
     def __init__(self, on: Backend, sizes: tuple, A: object, B: object, fill: float | None, launcher: Callable):
         self.on, self.sizes, self.A, self.B = on, sizes, A, B
-        M, N, _ = sizes
+        M, N, K = sizes
+        self.shapes = (M, K), (K, N), (M, N)
         self.C = on.hold(M * N, CANARY, None if fill is None else np.full(M * N, fill, np.float32))
         self.multiply = launcher(self)
 
@@ -118,9 +120,8 @@ class Work:
 
     def matrices(self) -> list:
         """A, B and C with their shapes, where buffers are arrays: NumPy's or Numba's."""
-        M, N, K = self.sizes
-        shapes = (M, K), (K, N), (M, N)
-        return [X[: m * n].reshape(m, n) for X, (m, n) in zip((self.A, self.B, self.C), shapes, strict=True)]
+        held = zip((self.A, self.B, self.C), self.shapes, strict=True)
+        return [X[: m * n].reshape(m, n) for X, (m, n) in held]
 
 
 class Contestant:

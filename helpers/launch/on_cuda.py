@@ -43,7 +43,7 @@ def cuda_kernel(
     else:
         source = step if asked["own"] else CUDA.source_of(asked["step"])
         function = from_text(source, **asked["parameters"])
-    builds = not re.search(r"^@\w*\.?(cuda|jit)\b", source, re.MULTILINE)
+    builds = not re.search(r"^@\w*\.?(cuda|jit)\b(?!.*device=True)", source, re.MULTILINE)
     if asked["own"] and not given and not builds:  # so it has a GPU's sizes
         asked["parameters"] = ladder.parameters(ladder.STEPS[asked["step"]], devices.PTX_MACHINE, given)
     return CudaKernel(function, source=source, **asked)
@@ -174,8 +174,8 @@ def native_launcher(k: CudaKernel, native: NativeKernel, *options: str) -> Calla
 
     def launcher(work: Work) -> Callable:
         function = cl.Kernel(program, "kernel")  # of its own: it keeps its arguments
-        M, N, K = work.sizes
-        arrays = (work.A, (M, K)), (work.B, (K, N)), (work.C, (M, N))
+        M, N, _ = work.sizes
+        arrays = zip((work.A, work.B, work.C), work.shapes, strict=True)
         native.set_args(function, [one for array in arrays for one in flat_array(*array, np.dtype(np.float32))])
         return functools.partial(cl.enqueue_nd_range_kernel, work.on.queue, function, k.global_size(M, N), k.block)
 

@@ -5,6 +5,7 @@ from itertools import product
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from gpu_model.block_order import Order
 from ptx_machine import WARP
 
 from ..ladder import ceil_div
@@ -33,6 +34,7 @@ FRAGMENTS = (
     "A of 16 x 8, B of 8 x 8 and C of 16 x 8 numbers, shared out among {warp} lanes. Lane {lane} holds {numbers}."
 )
 
+IN_ORDER = "The first {together} of {down} x {across} blocks read {rows} rows of tiles of A, {columns} columns of B's."
 ONE_STEP = (
     "One step of SUMMA on {p} x {q} ranks: each rank of the first column sends its part of a panel of A along its row "
     "of {q}; each of the first row sends its part of a panel of B along its column of {p}; all C stays."
@@ -111,6 +113,20 @@ def picture_fragments(lane: int = 5) -> Picture:
     draw_product(figure, (16, 8, 8), colours, labels=labels, top=0.92)
     figure.suptitle(label("which lane holds which number; lane {lane} is coloured", lane=lane), x=0.03, ha="left")
     return Picture(figure, label(FRAGMENTS, warp=WARP, lane=lane, numbers="; ".join(numbers)))
+
+
+@look
+def picture_order(order: Order, down: int, across: int, together: int) -> Picture:
+    """C in tiles, each with the number of the block that computes it, and what the first so many blocks read."""
+    places = [order(number, down, across) for number in range(down * across)]
+    rows, columns = ({place[axis] for place in places[:together]} for axis in (0, 1))
+    read = {(row, 0) for row in rows}, {(0, column) for column in columns}, places[:together]
+    colours = [dict.fromkeys(cells, ink) for cells, ink in zip(read, MATRICES.values(), strict=True)]
+    figure = Figure(figsize=(5.6, 5.6))
+    numbers = {place: str(number) for number, place in enumerate(places)}
+    draw_product(figure, (down, across, 1), colours, labels=({}, {}, numbers))
+    values = dict(together=together, down=down, across=across, rows=len(rows), columns=len(columns))
+    return Picture(figure, label(IN_ORDER, **values))
 
 
 @look

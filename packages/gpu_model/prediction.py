@@ -10,6 +10,7 @@ all of them.
 import math
 from dataclasses import dataclass
 
+from .block_order import Order, row_by_row, tiles_read
 from .counts import Counts
 from .gpus import GPU, WARP, Occupancy, ceil_div, integer, known, occupancy
 
@@ -101,11 +102,11 @@ class Prediction:
         return "\n".join(lines)
 
 
-def predict(counts: Counts, gpu: GPU | str, M: int, N: int, K: int, by_rows: bool = False) -> Prediction:
+def predict(counts: Counts, gpu: GPU | str, M: int, N: int, K: int, order: Order = row_by_row) -> Prediction:
     """Predict a product of (M, K) by (K, N) on a GPU that need not be there. Returns `Prediction`.
 
-    `gpu`: a name of `GPUS`, or a `GPU`. `by_rows`: x counts rows of C, so that blocks follow a column of it. What a
-    launch costs is left out. Raises ValueError for an unknown GPU, for sizes below 1, for a kernel of which not one
+    `gpu`: a name of `GPUS`, or a `GPU`. `order`: in which blocks take tiles of C; see `block_order`. What a launch
+    costs is left out. Raises ValueError for an unknown GPU, for sizes below 1, for a kernel of which not one
     block fits on the GPU, and for matrix units whose rate is not known.
     """
     gpu, M, N, K = known(gpu), integer("M", M), integer("N", N), integer("K", K)
@@ -125,7 +126,7 @@ def predict(counts: Counts, gpu: GPU | str, M: int, N: int, K: int, by_rows: boo
     requests = {why: units.pop(why) for why in REQUESTS}
     units["loads and stores"] = sum(requests.values())
     held = gpu.l2_size >= counts.item * (M * K + K * N)
-    moved = fetched(counts, grid, by_rows, together * gpu.sms, held, M, N, K)
+    moved = fetched(counts, grid, order, together * gpu.sms, held, M, N, K)
     units["L2 cache"] = moved[2] / (gpu.l2_bytes * gpu.sms * gpu.clock)
     units["memory"] = moved[1] / gpu.bytes_per_s
     busiest = max(units.values())
@@ -168,10 +169,10 @@ def cycles(work, gpu):
     return requests | matrix | units
 
 
-def fetched(counts, grid, by_rows, wave, held, M, N, K):
+def fetched(counts, grid, order, wave, held, M, N, K):
     """Bytes that memory moves: (fewest, predicted, most). `held`: whether the L2 cache holds A and B.
 
-    The blocks of a wave run side by side, in the order of the grid, and share what they read. Where A and B fit into
+    The blocks of a wave run side by side, and share what they read; all waves are as the first. Where A and B fit into
     the L2 cache, each number comes from memory once. At most, each block brings its own rows and columns.
     """
     (rows, columns, _), (down, across), blocks, item = counts.side, grid, math.prod(grid), counts.item
@@ -179,6 +180,6 @@ def fetched(counts, grid, by_rows, wave, held, M, N, K):
     if held:
         return fewest, fewest, most
     wave = min(wave, blocks)
-    high, wide = (min(down, wave), ceil_div(wave, down)) if by_rows else (ceil_div(wave, across), min(across, wave))
+    high, wide = tiles_read(order, down, across, wave)
     shared = item * blocks / wave * (high * rows + wide * columns) * K + 4 * M * N
     return fewest, min(max(fewest, shared), most), most

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
+from .block_order import column_by_column, row_by_row
 from .counts import read_counts
 from .gpus import GPU, arch_of, known, read_toml
 from .prediction import Prediction, predict
@@ -45,7 +46,8 @@ class Ladder:
         """The `Prediction` for the kernel that ran there, on that GPU; on the ladder's own where none is given."""
         gpu = known(gpu or self.gpu)
         gpu = replace(gpu, clock=self.at) if self.at else gpu
-        return predict(theirs()[self.ran.get(step, step), arch_of(gpu)], gpu, SIZE, SIZE, SIZE, by_rows=step == "naive")
+        order = column_by_column if step == "naive" else row_by_row
+        return predict(theirs()[self.ran.get(step, step), arch_of(gpu)], gpu, SIZE, SIZE, SIZE, order)
 
     def clock(self) -> float | None:
         """Cycles a second at which its naive rung is predicted as it was measured; None without such a rung."""

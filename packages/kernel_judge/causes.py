@@ -389,8 +389,10 @@ def repeated(X, of_A, of_B):
         times = np.rint(of_A[0] / X[0])
     if not times.max() > 1 or (of_A != X * times).any() or (of_B != X * times[:, None]).any():
         return None
-    some = ", ".join(f"{n:.0f}" for n in times[:8]) + (", ..." if len(X) > 8 else "")
-    return Finding(Kind.WRONG_NUMBERS, "products_repeated", values={"some": some, "K": len(X)})
+    first = np.flatnonzero(times != 1)[0] // 8 * 8
+    some = ", ".join(f"{n:.0f}" for n in times[first : first + 8]) + (", ..." if len(X) > first + 8 else "")
+    values = {"first": first, "next": first + 1, "some": some, "K": len(X)}
+    return Finding(Kind.WRONG_NUMBERS, "products_repeated", values=values)
 
 
 def others(product, X, of_A, of_B):

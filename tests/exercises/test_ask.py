@@ -10,7 +10,7 @@ import pytest
 from classroom.solved import in_pages
 
 from helpers import ask
-from helpers.exercises.answers import WITHIN, judge_wishes
+from kernel_judge.answers import WITHIN, judge_wishes
 
 # ------------------------------------------------------------------------------------------------- cases of the pages
 
@@ -37,7 +37,7 @@ SLIPS = {
     "shortest_seconds": lambda flop, moved, flop_rate, byte_rate: moved / byte_rate,
     "sectors_touched": lambda stride: {0: 1, 1: 4, 2: 8, 4: 16}.get(stride, 32),
     "summa_seconds": lambda n, side, panels, flops, latency, bandwidth: 2 * n**3 / side**2 / flops,
-    "may_lead": lambda *ends: sum(low <= max(ends[1::2]) for low in ends[::2]),
+    "busiest_tiles": lambda blocks, tiles, sms, slices: -(-blocks * slices * tiles // (sms * slices)),
     "fewest_digits": lambda share: math.ceil(1 - math.log2(share)),  # without the square of u
     "shared_words": lambda WM, WN, held: round((WM + WN) / (WM * WN * held), 3),
     "wide_requests": lambda M, N, K, BM, BN, size: (M * K * (N // BN) + K * N * (M // BM)) / 128,

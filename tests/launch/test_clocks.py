@@ -54,6 +54,8 @@ def test_an_opencl_gpu_is_timed_by_the_profile_of_each_launch_in_nanoseconds(ope
     assert work.launch() == pytest.approx(0.003) and len(events) == 1
     assert work.timed(3) == pytest.approx((0.004 + 0.005 + 0.006) / 3) and len(events) == 4
     assert all(event.waited for event in events)
+    one, work.multiply = work.multiply, lambda: [one(), one()]  # a product of two launches
+    assert work.timed(2) == pytest.approx((0.007 + 0.008 + 0.009 + 0.010) / 2) and all(event.waited for event in events)
 
 
 def test_an_opencl_cpu_is_timed_by_the_wall_over_launches_of_the_whole_grid(opencl_work):

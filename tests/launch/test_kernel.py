@@ -275,5 +275,7 @@ def test_a_kernel_that_has_its_grid_already_is_told_so():
 def test_what_builds_a_kernel_gets_the_devices_sizes_and_a_kernel_that_has_its_own_a_gpus():
     rung, sizes = cuda_kernel("register_2d"), ladder.STEPS["register_2d"].defaults
     assert cuda_kernel(rung.source, like="register_2d").parameters == rung.parameters
+    wide = cuda_kernel("vectorized")  # whose file begins with a function that its kernel calls
+    assert cuda_kernel(wide.source, like="vectorized").parameters == wide.parameters
     assert cuda_kernel(PRODUCT.format(""), like="register_2d").parameters == sizes["GPU"]
     assert cuda_kernel(PRODUCT.format(""), like="register_2d", BK=4).parameters == rung.parameters | {"BK": 4}

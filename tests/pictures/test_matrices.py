@@ -303,6 +303,12 @@ def test_a_step_of_summa_moves_a_panel_of_each_and_leaves_c(drawn):
     assert arrows(drawn[1]) == [0, 1, 0]  # on one column of ranks only panels of B move
 
 
+def test_an_order_of_blocks_has_their_numbers_in_c_and_what_the_first_of_them_read_in_a_and_b(drawn):
+    picture = pictures.picture_order(lambda number, down, across: (number % down, number // down), 3, 2, together=4)
+    assert words(drawn[0].axes[2]) == {(0, 0): "0", (1, 0): "1", (2, 0): "2", (0, 1): "3", (1, 1): "4", (2, 1): "5"}
+    assert picture.text == "The first 4 of 3 x 2 blocks read 3 rows of tiles of A, 2 columns of B's."
+
+
 def registers(name, matrix):
     """What the lanes of a warp hold of a matrix, register by register, (1, 32) each, as the picture has it."""
     places = [indices.fragment(name, lane) for lane in range(32)]

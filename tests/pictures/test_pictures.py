@@ -25,6 +25,7 @@ ALL = {
     "stages": lambda: pictures.picture_stages(opencl_kernel("tiled", TILE=4), thread=(2, 1)),
     "film": lambda: film(opencl_kernel("tiled", TILE=4), 5, 9, 7).strip(),
     "program": lambda: pictures.picture_program(4, 6, 8, 1, 1, 8, x=3, y=1),
+    "order": lambda: pictures.picture_order(lambda number, down, across: divmod(number, across), 3, 4, 5),
     "rungs": lambda: pictures.picture_rungs(),
     "fragments": lambda: pictures.picture_fragments(31),
     "landscape": lambda: pictures.picture_landscape(

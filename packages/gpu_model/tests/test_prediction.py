@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from gpu_model import GPUS, Counts, Work, predict
+from gpu_model.block_order import column_by_column, left_out, row_by_row, tiles_read
 from gpu_model.prediction import LOSSES, fetched
 
 A6000, T4 = GPUS["A6000"], GPUS["T4"]
@@ -96,17 +97,34 @@ def test_matrix_units_take_the_cycles_that_their_rate_gives():
 def test_memory_moves_what_a_wave_shares_and_each_number_once_where_the_second_cache_holds_it():
     counts, grid = made_up(side=(32, 64, 8)), (16, 8)  # 512 x 512
     few, most = 4 * 3 * 512 * 512, 4 * (128 * 96 * 512 + 512 * 512)
-    assert fetched(counts, grid, False, 16, True, 512, 512, 512) == (few, few, most)
+    assert fetched(counts, grid, row_by_row, 16, True, 512, 512, 512) == (few, few, most)
     # Two rows of eight blocks side by side: 64 rows of A and all 512 columns of B, eight times.
     shared = 4 * (8 * (64 + 512) * 512 + 512 * 512)
-    assert fetched(counts, grid, False, 16, False, 512, 512, 512) == (few, shared, most)
+    assert fetched(counts, grid, row_by_row, 16, False, 512, 512, 512) == (few, shared, most)
     # A column of sixteen blocks: all 512 rows of A and 64 columns of B.
-    assert fetched(counts, grid, True, 16, False, 512, 512, 512) == (few, 4 * (8 * (512 + 64) * 512 + 512 * 512), most)
+    assert fetched(counts, grid, column_by_column, 16, False, 512, 512, 512) == (
+        few,
+        4 * (8 * (512 + 64) * 512 + 512 * 512),
+        most,
+    )
+
+
+def test_an_order_of_blocks_is_counted_by_the_rows_and_columns_of_tiles_that_its_first_blocks_read():
+    def in_pairs(number, down, across):
+        return number // 2 % down, number // (2 * down) * 2 + number % 2
+
+    assert tiles_read(row_by_row, 16, 8, 12) == (2, 8) and tiles_read(column_by_column, 16, 8, 12) == (12, 1)
+    assert tiles_read(in_pairs, 16, 8, 12) == (6, 2) and tiles_read(row_by_row, 1, 3, 12) == (1, 3)
+    assert left_out(in_pairs, 16, 8) == [] and left_out(in_pairs, 2, 3) == [(1, 2)]  # block 5 lies outside, at (0, 3)
+    assert left_out(lambda *of: (0, of[0] % 2), 2, 3) == [(0, 2), (1, 0), (1, 1), (1, 2)]
+    counts = made_up(side=(32, 64, 8))
+    shared = 4 * (8 * (256 + 128) * 512 + 512 * 512)  # 16 blocks: eight rows of tiles, two columns
+    assert fetched(counts, (16, 8), in_pairs, 16, False, 512, 512, 512)[1] == shared
 
 
 def test_numbers_of_two_bytes_move_half_of_the_bytes_of_a_and_b_and_fit_where_others_do_not():
     halves = made_up(side=(32, 64, 8), item=2)
-    few, shared, most = fetched(halves, (16, 8), False, 16, False, 512, 512, 512)
+    few, shared, most = fetched(halves, (16, 8), row_by_row, 16, False, 512, 512, 512)
     of_c = 4 * 512 * 512
     assert (few - of_c, shared - of_c, most - of_c) == (2 * 2 * 512 * 512, 2 * 8 * 576 * 512, 2 * 128 * 96 * 512)
     gpu = dataclasses.replace(A6000, l2_size=2 * 2 * 512 * 512)

@@ -180,6 +180,12 @@ def test_a_mistake_is_told_with_its_numbers(product, kind, said):
     assert found == kind and said in message, (found, message)
 
 
+def test_products_that_are_there_twice_are_told_from_the_first_of_them_on():
+    k = Wrong(lambda A, B, C: A @ B + A[:, 11:] @ B[11:], (16, 16, 16))
+    said = "for k = 8, 9, ... it is there 1, 1, 1, 2, 2, 2, 2, 2, ... times, where K is 17"
+    assert said in named(k, [(9, 6, 13), (5, 13, 14)])[1]
+
+
 def with_noise(rows, columns):
     """A @ B, but for that many last rows or columns, which are anything."""
 

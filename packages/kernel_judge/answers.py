@@ -1,4 +1,4 @@
-"""Many pages: is the reader's function right on the cases in the exercise's cell? Which wishes does an answer meet?"""
+"""Is a reader's function right on the cases in the exercise's cell? Which wishes does an answer meet?"""
 
 import linecache
 import math
@@ -6,7 +6,8 @@ import reprlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from kernel_judge import Finding, Report
+from .findings import Finding
+from .report import Report
 
 WITHIN = 1e-6  # of the right number: how far an answer may be from it
 SIGNS = {True: "✓", False: "✗", None: "…"}

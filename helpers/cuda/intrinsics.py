@@ -4,17 +4,20 @@
 bytes: col a multiple of 4, and rows as long as a multiple of 4. A shared array must begin there, too:
 `cuda.shared.array(shape, float32, alignment=16)`.
 
+`copy_async` asks for one float32 of global memory to be stored in shared memory, and goes on: it takes no register.
+After `await_copies` what this thread has asked for is there; what others have asked for needs a barrier, too.
+
 `word_tf32` and its like make words of 32 bits for a GPU's matrix units; `mma_tf32` and its like multiply fragments of
-tiles. A word holds one TF32 number, or two numbers of 16 bits that follow each other along K, the first in the lower
-half. Each has been rounded to the nearest. In a product each of a warp's 32 threads, its lanes, brings some words of
-two tiles, and gets some sums. Lane n stands in group n // 4, at place n % 4:
+tiles. A word holds one TF32 number, or two numbers of 16 bits, the first in the lower half: of any two places along K,
+if only A and B have the same there. Each has been rounded to the nearest. In a product each of a warp's 32 threads, its
+lanes, brings some words of two tiles, and gets some sums. Lane n stands in group n // 4, at place n % 4:
 
     register r of A   row group + 8 * (r % 2), word place + 4 * (r // 2)
     register r of B   column group, word place + 4 * r
     register r of C   row group + 8 * (r // 2), column 2 * place + r % 2
 
-Source: NVIDIA's PTX ISA, "Matrix Fragments for mma.m16n8k4, m16n8k8, m16n8k16", and `cvt`. GPUs have these from compute
-capability 8.0 on.
+Source: NVIDIA's PTX ISA, "Matrix Fragments for mma.m16n8k4, m16n8k8, m16n8k16", `cvt` and `cp.async`. GPUs have these
+from compute capability 8.0 on.
 """
 
 from llvmlite import ir
@@ -27,16 +30,19 @@ FOUR, VECTOR = types.UniTuple(types.float32, 4), ir.VectorType(FLOAT, 4)
 PLACES = [ir.Constant(WORD, n) for n in range(4)]  # in a vector
 
 
+def element(context, builder, signature, arguments, first):
+    """Where element (row, col) of an array lies, as a pointer: the arguments are that array, row and col from `first`."""
+    kind = signature.args[first]
+    array = context.make_array(kind)(context, builder, arguments[first])
+    index = [
+        context.cast(builder, arguments[n], signature.args[n], types.intp) for n in (first + 1, first + 2)
+    ]
+    return cgutils.get_item_pointer(context, builder, kind, array, index, wraparound=False)
+
+
 def vector_pointer(context, builder, signature, arguments):
     """Where element (row, col) of the array lies, as a pointer to a vector of four."""
-    kind = signature.args[0]
-    array = context.make_array(kind)(context, builder, arguments[0])
-    index = [
-        context.cast(builder, value, given, types.intp)
-        for value, given in zip(arguments[1:3], signature.args[1:3], strict=True)
-    ]
-    element = cgutils.get_item_pointer(context, builder, kind, array, index, wraparound=False)
-    return builder.bitcast(element, VECTOR.as_pointer())
+    return builder.bitcast(element(context, builder, signature, arguments, 0), VECTOR.as_pointer())
 
 
 @intrinsic
@@ -63,6 +69,34 @@ def store4(typing_context, array, row, col, four):
         return context.get_dummy_value()
 
     return types.void(array, row, col, FOUR), generate
+
+
+@intrinsic
+def copy_async(typing_context, tile, r, c, X, row, col, inside):
+    """tile[r, c] = X[row, col] if inside else 0, some time before `await_copies`: of global memory into shared memory."""
+
+    def generate(context, builder, signature, arguments):
+        ends = [element(context, builder, signature, arguments, first) for first in (0, 3)]
+        ends = [builder.addrspacecast(end, FLOAT.as_pointer(space)) for end, space in zip(ends, (3, 1), strict=True)]
+        made = ir.FunctionType(ir.VoidType(), [end.type for end in ends] + [WORD])
+        asm = ir.InlineAsm(made, "cp.async.ca.shared.global [$0], [$1], 4, $2;", "r,l,r,~{memory}", side_effect=True)
+        size = builder.select(arguments[6], ir.Constant(WORD, 4), ir.Constant(WORD, 0))  # of bytes; the others are zeros
+        builder.call(asm, [*ends, size])
+        return context.get_dummy_value()
+
+    return types.void(tile, r, c, X, row, col, types.boolean), generate
+
+
+@intrinsic
+def await_copies(typing_context):
+    """Wait until all that this thread asked for with `copy_async` stands in shared memory."""
+
+    def generate(context, builder, signature, arguments):
+        made = ir.FunctionType(ir.VoidType(), [])
+        builder.call(ir.InlineAsm(made, "cp.async.wait_all;", "~{memory}", side_effect=True), [])
+        return context.get_dummy_value()
+
+    return types.void(), generate
 
 
 def register(context, builder, signature, arguments, which, n):

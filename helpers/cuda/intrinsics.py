@@ -28,21 +28,21 @@ from numba.cuda.extending import intrinsic
 WORD, FLOAT = ir.IntType(32), ir.FloatType()
 FOUR, VECTOR = types.UniTuple(types.float32, 4), ir.VectorType(FLOAT, 4)
 PLACES = [ir.Constant(WORD, n) for n in range(4)]  # in a vector
+INDEX = [ir.Constant(ir.IntType(64), n) for n in range(4)]
+OPERANDS = [(which, index) for which, many in enumerate((4, 2, 4)) for index in INDEX[:many]]  # of a product
 
 
-def element(context, builder, signature, arguments, first):
-    """Where element (row, col) of an array lies, as a pointer: the arguments are that array, row and col from `first`."""
-    kind = signature.args[first]
-    array = context.make_array(kind)(context, builder, arguments[first])
-    index = [
-        context.cast(builder, arguments[n], signature.args[n], types.intp) for n in (first + 1, first + 2)
-    ]
+def element(context, builder, signature, arguments, which, *index):
+    """Where the element at that index of an argument, an array, lies: a pointer."""
+    kind = signature.args[which]
+    array = context.make_array(kind)(context, builder, arguments[which])
     return cgutils.get_item_pointer(context, builder, kind, array, index, wraparound=False)
 
 
-def vector_pointer(context, builder, signature, arguments):
-    """Where element (row, col) of the array lies, as a pointer to a vector of four."""
-    return builder.bitcast(element(context, builder, signature, arguments, 0), VECTOR.as_pointer())
+def at(context, builder, signature, arguments, which):
+    """Where the element of an array lies whose row and column are the two arguments after it: a pointer."""
+    index = [context.cast(builder, arguments[n], signature.args[n], types.intp) for n in (which + 1, which + 2)]
+    return element(context, builder, signature, arguments, which, *index)
 
 
 @intrinsic
@@ -50,7 +50,7 @@ def load4(typing_context, array, row, col):
     """array[row, col : col + 4] as a tuple of four float32."""
 
     def generate(context, builder, signature, arguments):
-        vector = builder.load(vector_pointer(context, builder, signature, arguments))
+        vector = builder.load(builder.bitcast(at(context, builder, signature, arguments, 0), VECTOR.as_pointer()))
         vector.align = 16
         return context.make_tuple(builder, FOUR, [builder.extract_element(vector, place) for place in PLACES])
 
@@ -65,7 +65,8 @@ def store4(typing_context, array, row, col, four):
         vector = ir.Constant(VECTOR, ir.Undefined)
         for n, place in enumerate(PLACES):
             vector = builder.insert_element(vector, builder.extract_value(arguments[3], n), place)
-        builder.store(vector, vector_pointer(context, builder, signature, arguments)).align = 16
+        four = builder.bitcast(at(context, builder, signature, arguments, 0), VECTOR.as_pointer())
+        builder.store(vector, four).align = 16
         return context.get_dummy_value()
 
     return types.void(array, row, col, FOUR), generate
@@ -76,7 +77,7 @@ def copy_async(typing_context, tile, r, c, X, row, col, inside):
     """tile[r, c] = X[row, col] if inside else 0, some time before `await_copies`: of global memory into shared memory."""
 
     def generate(context, builder, signature, arguments):
-        ends = [element(context, builder, signature, arguments, first) for first in (0, 3)]
+        ends = [at(context, builder, signature, arguments, which) for which in (0, 3)]
         ends = [builder.addrspacecast(end, FLOAT.as_pointer(space)) for end, space in zip(ends, (3, 1), strict=True)]
         made = ir.FunctionType(ir.VoidType(), [end.type for end in ends] + [WORD])
         asm = ir.InlineAsm(made, "cp.async.ca.shared.global [$0], [$1], 4, $2;", "r,l,r,~{memory}", side_effect=True)
@@ -99,13 +100,6 @@ def await_copies(typing_context):
     return types.void(), generate
 
 
-def register(context, builder, signature, arguments, which, n):
-    """Where element n of that argument, an array of one dimension, lies: a pointer."""
-    kind = signature.args[which]
-    array = context.make_array(kind)(context, builder, arguments[which])
-    return cgutils.get_item_pointer(context, builder, kind, array, [context.get_constant(types.intp, n)])
-
-
 def named(name, typed):
     """The intrinsic of that name: in a child, a kernel finds it by this."""
     typed.__name__ = typed.__qualname__ = name
@@ -117,7 +111,7 @@ def word(name, instruction, count):
     made, text = ir.FunctionType(WORD, [FLOAT] * count), f"{instruction} {', '.join(f'${n}' for n in range(count + 1))};"
 
     def generate(context, builder, signature, arguments):
-        given = [builder.load(register(context, builder, signature, arguments, 0, n)) for n in range(count)]
+        given = [builder.load(element(context, builder, signature, arguments, 0, n)) for n in INDEX[:count]]
         return builder.call(ir.InlineAsm(made, text, "=r" + ",f" * count), given[::-1])
 
     def typed(typing_context, numbers):
@@ -132,11 +126,7 @@ def mma(name, shape):
     made = ir.FunctionType(ir.LiteralStructType([FLOAT] * 4), [WORD] * 6 + [FLOAT] * 4)
 
     def generate(context, builder, signature, arguments):
-        places = [
-            register(context, builder, signature, arguments, which, n)
-            for which, many in enumerate((4, 2, 4))
-            for n in range(many)
-        ]
+        places = [element(context, builder, signature, arguments, *one) for one in OPERANDS]
         asm = ir.InlineAsm(made, text, "=f,=f,=f,=f,r,r,r,r,r,r,f,f,f,f", side_effect=True)
         # Convergent: all lanes come to it, so the compiler may not move it into a branch.
         sums = builder.call(asm, [builder.load(place) for place in places], attrs=("convergent",))

@@ -18,15 +18,11 @@ def matrix_units(BM=128, BN=128, BK=16, WM=64, WN=32, INPUT="tf32"):
     WIDE, LONG, DOWN, OVER = BK + 4, BN + 8, WM // 16, WN // 8
 
     @cuda.jit(device=True)
-    def ask(A, B, row0, col0, k0, thread, As, Bs):  # this thread's copies of both tiles; beyond A and B come zeros
-        for i in range(0, BM, THREADS // BK):
-            r, c = uint32(thread // BK + i), uint32(thread % BK)
-            row, col = uint32(row0 + r), uint32(k0 + c)
-            copy_async(As, r, c, A, row, col, row < A.shape[0] and col < A.shape[1])
-        for i in range(0, BK, THREADS // BN):
-            r, c = uint32(thread // BN + i), uint32(thread % BN)
-            row, col = uint32(k0 + r), uint32(col0 + c)
-            copy_async(Bs, r, c, B, row, col, row < B.shape[0] and col < B.shape[1])
+    def ask(X, row0, col0, thread, tile, rows, columns):  # this thread's copies to a tile; beyond X come zeros
+        for i in range(0, rows, THREADS // columns):
+            r, c = uint32(thread // columns + i), uint32(thread % columns)
+            row, col = uint32(row0 + r), uint32(col0 + c)
+            copy_async(tile, r, c, X, row, col, row < X.shape[0] and col < X.shape[1])
 
     @cuda.jit(launch_bounds=(THREADS, 2))  # so few registers that a multiprocessor has room for two blocks
     def kernel(A, B, C):
@@ -46,7 +42,8 @@ def matrix_units(BM=128, BN=128, BK=16, WM=64, WN=32, INPUT="tf32"):
                 acc[i, j, 0] = acc[i, j, 1] = acc[i, j, 2] = acc[i, j, 3] = 0
 
         now, k0 = uint32(0), 0
-        ask(A, B, row0, col0, k0, thread, As[0], Bs[0])
+        ask(A, row0, k0, thread, As[0], BM, BK)
+        ask(B, k0, col0, thread, Bs[0], BK, BN)
         while k0 < A.shape[1]:
             # 1. This thread's numbers are there, and everyone's; the other tiles have no reader any more.
             await_copies()
@@ -54,7 +51,8 @@ def matrix_units(BM=128, BN=128, BK=16, WM=64, WN=32, INPUT="tf32"):
             # 2. Ask for the next tiles now: they travel while these are multiplied.
             k0 += BK
             if k0 < A.shape[1]:
-                ask(A, B, row0, col0, k0, thread, As[now ^ 1], Bs[now ^ 1])
+                ask(A, row0, k0, thread, As[now ^ 1], BM, BK)
+                ask(B, k0, col0, thread, Bs[now ^ 1], BK, BN)
             k = 0
             while k < BK:
                 # 3. Each lane rounds its numbers of 16 rows of A and 8 columns of B into words.

@@ -52,7 +52,7 @@ def test_a_missing_guard_shows_the_end_of_the_array_and_what_lies_behind_it(dial
     text = picture_finding(findings(dialect, "naive", GUARD[dialect], "pass" * (dialect == "CUDA"), **sizes)[0]).text
     (array,) = drawn[-1].axes
     assert (0, 0, 5, 9, A) in frames(array)
-    if dialect == "CUDA":  # in the first round of its loop
+    if dialect == "CUDA":  # in the first iteration of its loop
         rows = 32
         assert text == "thread (5, 0) of block (0, 0) loads past the end of A"
     else:  # Oclgrind names one

@@ -67,7 +67,7 @@ def test_a_planted_fault_is_found(numbers, old, new, kind, said):
 def test_a_finding_names_the_line_of_the_source_once():
     run = run_triton(made(PRODUCT.replace("(row < M) & (k[None, :] < K)", "row < M")), 33, 70, 41, "float16", **TILE)
     [finding] = run.findings
-    assert finding.kind == "out of bounds" and "behind the end of A" in finding.message
+    assert finding.kind == "out of bounds" and "past the end of A" in finding.message
     assert finding.text.endswith("\n    from a = tl.load(A + row * K + k[None, :], mask=row < M, other=0.0)")
     assert finding.text in run.verdict
     assert run.ptx.splitlines()[finding.line - 1].strip() == finding.text.splitlines()[0] + ";"
@@ -138,7 +138,7 @@ def test_a_prediction_is_of_the_block_that_was_counted():
 
 
 def test_a_product_of_warp_groups_is_predicted_by_the_data_sheets_peak():
-    """The block's 64 x 64 x 1024, and rounds of the banks: of copies into shared memory, and of what is read there."""
+    """The block's 64 x 64 x 1024, and wavefronts: of copies into shared memory, and of what is read there."""
     p = predict_triton(made(), "H100", 1024, 1024, 1024, "float16", BM=64, BN=64, BK=32)
     h100, turns = GPUS["H100"], -(-16 * 16 // GPUS["H100"].sms)
     rate = h100.matrix["float16, warp groups"]

@@ -211,7 +211,7 @@ def test_a_variable_that_is_not_set_holds_minus_one_where_that_is_wanted_and_a_l
 # ----------------------------------------------------------------------------------------------------- launching
 
 
-def test_an_array_fits_a_signature_by_its_layout_and_the_size_of_its_whole_numbers():
+def test_an_array_fits_a_signature_by_its_layout_and_the_size_of_its_integers():
     @cuda.jit("void(int32[:, ::1])")
     def nothing(x):
         pass

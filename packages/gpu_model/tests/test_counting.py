@@ -48,7 +48,7 @@ def listed(*rows):
 
 
 def test_a_loop_goes_round_as_often_as_its_multiply_adds_say():
-    """Eight products a warp, which ptxas wrote out four at a time, and a loop for those that were left over."""
+    """Eight products a warp, which ptxas unrolled by four, and a loop for those that were left over."""
     code = listed(
         (2, "LDS R1"), *[(3, "FFMA R2")] * 4, (4, "@P0 BRA"), (2, "LDS R1"), (3, "FFMA R2"), (4, "@P1 BRA"), (5, "STG")
     )

@@ -27,9 +27,8 @@ from numba.cuda.extending import intrinsic
 
 WORD, FLOAT = ir.IntType(32), ir.FloatType()
 FOUR, VECTOR = types.UniTuple(types.float32, 4), ir.VectorType(FLOAT, 4)
-PLACES = [ir.Constant(WORD, n) for n in range(4)]  # in a vector
-INDEX = [ir.Constant(ir.IntType(64), n) for n in range(4)]
-OPERANDS = [(which, index) for which, many in enumerate((4, 2, 4)) for index in INDEX[:many]]  # of a product
+PLACES = [ir.Constant(ir.IntType(64), n) for n in range(4)]  # in a vector, or an array
+OPERANDS = [(which, place) for which, many in enumerate((4, 2, 4)) for place in PLACES[:many]]  # of a product
 
 
 def element(context, builder, signature, arguments, which, *index):
@@ -39,10 +38,10 @@ def element(context, builder, signature, arguments, which, *index):
     return cgutils.get_item_pointer(context, builder, kind, array, index, wraparound=False)
 
 
-def at(context, builder, signature, arguments, which):
-    """Where the element of an array lies whose row and column are the two arguments after it: a pointer."""
+def at(context, builder, signature, arguments, which, kind=FLOAT):
+    """Where the element of an array lies whose row and column are the two arguments after it: a pointer to that kind."""
     index = [context.cast(builder, arguments[n], signature.args[n], types.intp) for n in (which + 1, which + 2)]
-    return element(context, builder, signature, arguments, which, *index)
+    return builder.bitcast(element(context, builder, signature, arguments, which, *index), kind.as_pointer())
 
 
 @intrinsic
@@ -50,7 +49,7 @@ def load4(typing_context, array, row, col):
     """array[row, col : col + 4] as a tuple of four float32."""
 
     def generate(context, builder, signature, arguments):
-        vector = builder.load(builder.bitcast(at(context, builder, signature, arguments, 0), VECTOR.as_pointer()))
+        vector = builder.load(at(context, builder, signature, arguments, 0, VECTOR))
         vector.align = 16
         return context.make_tuple(builder, FOUR, [builder.extract_element(vector, place) for place in PLACES])
 
@@ -65,8 +64,7 @@ def store4(typing_context, array, row, col, four):
         vector = ir.Constant(VECTOR, ir.Undefined)
         for n, place in enumerate(PLACES):
             vector = builder.insert_element(vector, builder.extract_value(arguments[3], n), place)
-        four = builder.bitcast(at(context, builder, signature, arguments, 0), VECTOR.as_pointer())
-        builder.store(vector, four).align = 16
+        builder.store(vector, at(context, builder, signature, arguments, 0, VECTOR)).align = 16
         return context.get_dummy_value()
 
     return types.void(array, row, col, FOUR), generate
@@ -111,13 +109,10 @@ def word(name, instruction, count):
     made, text = ir.FunctionType(WORD, [FLOAT] * count), f"{instruction} {', '.join(f'${n}' for n in range(count + 1))};"
 
     def generate(context, builder, signature, arguments):
-        given = [builder.load(element(context, builder, signature, arguments, 0, n)) for n in INDEX[:count]]
+        given = [builder.load(element(context, builder, signature, arguments, 0, n)) for n in PLACES[:count]]
         return builder.call(ir.InlineAsm(made, text, "=r" + ",f" * count), given[::-1])
 
-    def typed(typing_context, numbers):
-        return types.uint32(numbers), generate
-
-    return named(name, typed)
+    return named(name, lambda typing_context, numbers: (types.uint32(numbers), generate))
 
 
 def mma(name, shape):
@@ -134,10 +129,7 @@ def mma(name, shape):
             builder.store(builder.extract_value(sums, n), place)
         return context.get_dummy_value()
 
-    def typed(typing_context, a, b, c):
-        return types.void(a, b, c), generate
-
-    return named(name, typed)
+    return named(name, lambda typing_context, a, b, c: (types.void(a, b, c), generate))
 
 
 word_tf32 = word("word_tf32", "cvt.rna.tf32.f32", 1)

@@ -28,6 +28,7 @@ def matrix_units(BM=128, BN=128, BK=16, WM=64, WN=32, INPUT="tf32"):
     def kernel(A, B, C):
         # Two tiles of each: while one is multiplied, copies fill the other.
         # Rows are 4 and 8 numbers longer, so that those of a fragment lie in 32 different banks.
+        # A copy to As takes 2 wavefronts, since two rows share 4 banks; one to Bs takes 1.
         As = cuda.shared.array((2, BM, WIDE), float32)
         Bs = cuda.shared.array((2, BK, LONG), float32)
         lane, warp = uint32(cuda.threadIdx.x), uint32(cuda.threadIdx.y)
@@ -35,8 +36,7 @@ def matrix_units(BM=128, BN=128, BK=16, WM=64, WN=32, INPUT="tf32"):
         row0, col0 = uint32(cuda.blockIdx.y * BM), uint32(cuda.blockIdx.x * BN)
         top, left = uint32(warp // ACROSS * WM), uint32(warp % ACROSS * WN)  # of its patch
         a, b = cuda.local.array((DOWN, 4), uint32), cuda.local.array((OVER, 2), uint32)
-        x = cuda.local.array(HELD, float32)
-        acc = cuda.local.array((DOWN, OVER, 4), float32)
+        x, acc = cuda.local.array(HELD, float32), cuda.local.array((DOWN, OVER, 4), float32)
         for i in range(DOWN):
             for j in range(OVER):
                 acc[i, j, 0] = acc[i, j, 1] = acc[i, j, 2] = acc[i, j, 3] = 0

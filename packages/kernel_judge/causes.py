@@ -195,9 +195,9 @@ def fewer_digits(product, wrong, right):
     some = [r for r in wrong if r.K <= SOME]
     if product.inputs != "float32" or not some:
         return None
-    for kind in ("bfloat16", "float16", "tf32"):
-        if all(r.holds(held(r.A, kind), held(r.B, kind)) for r in some):
-            return Finding(Kind.WRONG_NUMBERS, "rounded_to", values={"inputs": kind})
+    kinds = ("bfloat16", "float16", "tf32")  # the latter two have as many digits
+    if kinds := [kind for kind in kinds if all(r.holds(held(r.A, kind), held(r.B, kind)) for r in some)]:
+        return Finding(Kind.WRONG_NUMBERS, "rounded_to", values={"inputs": "/".join(kinds)})
     short = [r for r in some if r.K <= FEW]
     shares = [(np.abs(r.C - r.exact) / (np.abs(r.A) @ np.abs(r.B))).max() for r in short]
     if short and all(2.0**-20 < share <= (FEW + 4) * 2.0**-8 for share in shares):

@@ -238,7 +238,7 @@ WRONG = {
                 "        mma(a_small[i], b[j], acc[i, j])\n": "",
                 "        mma(a[i], b_small[j], acc[i, j])\n": "",
             },
-            "right where TF32 holds each number of A and B, and wrong where it does not",
+            "wrong numbers",  # such as one rounded to TF32 gives
         ),
         "small by small": (
             {"mma(a[i], b_small[j]": "mma(a_small[i], b_small[j]"},

@@ -32,16 +32,11 @@ OPERANDS = [(which, place) for which, many in enumerate((4, 2, 4)) for place in 
 
 
 def element(context, builder, signature, arguments, which, *index):
-    """Where the element at that index of an argument, an array, lies: a pointer."""
-    kind = signature.args[which]
+    """Where an element of an argument, an array, lies: at that index, or at the row and column that come after it."""
+    kind, after = signature.args[which], (which + 1, which + 2)
     array = context.make_array(kind)(context, builder, arguments[which])
+    index = index or [context.cast(builder, arguments[n], signature.args[n], types.intp) for n in after]
     return cgutils.get_item_pointer(context, builder, kind, array, index, wraparound=False)
-
-
-def at(context, builder, signature, arguments, which, kind=FLOAT):
-    """Where the element of an array lies whose row and column are the two arguments after it: a pointer to that kind."""
-    index = [context.cast(builder, arguments[n], signature.args[n], types.intp) for n in (which + 1, which + 2)]
-    return builder.bitcast(element(context, builder, signature, arguments, which, *index), kind.as_pointer())
 
 
 @intrinsic
@@ -49,7 +44,7 @@ def load4(typing_context, array, row, col):
     """array[row, col : col + 4] as a tuple of four float32."""
 
     def generate(context, builder, signature, arguments):
-        vector = builder.load(at(context, builder, signature, arguments, 0, VECTOR))
+        vector = builder.load(builder.bitcast(element(context, builder, signature, arguments, 0), VECTOR.as_pointer()))
         vector.align = 16
         return context.make_tuple(builder, FOUR, [builder.extract_element(vector, place) for place in PLACES])
 
@@ -64,7 +59,8 @@ def store4(typing_context, array, row, col, four):
         vector = ir.Constant(VECTOR, ir.Undefined)
         for n, place in enumerate(PLACES):
             vector = builder.insert_element(vector, builder.extract_value(arguments[3], n), place)
-        builder.store(vector, at(context, builder, signature, arguments, 0, VECTOR)).align = 16
+        there = builder.bitcast(element(context, builder, signature, arguments, 0), VECTOR.as_pointer())
+        builder.store(vector, there).align = 16
         return context.get_dummy_value()
 
     return types.void(array, row, col, FOUR), generate
@@ -75,7 +71,7 @@ def copy_async(typing_context, tile, r, c, X, row, col, inside):
     """tile[r, c] = X[row, col] if inside else 0, some time before `await_copies`: of global memory into shared memory."""
 
     def generate(context, builder, signature, arguments):
-        ends = [at(context, builder, signature, arguments, which) for which in (0, 3)]
+        ends = [element(context, builder, signature, arguments, which) for which in (0, 3)]
         ends = [builder.addrspacecast(end, FLOAT.as_pointer(space)) for end, space in zip(ends, (3, 1), strict=True)]
         made = ir.FunctionType(ir.VoidType(), [end.type for end in ends] + [WORD])
         asm = ir.InlineAsm(made, "cp.async.ca.shared.global [$0], [$1], 4, $2;", "r,l,r,~{memory}", side_effect=True)

@@ -48,7 +48,7 @@ class Pickler(packing.Pickler):
         """How one object is packed."""
         if isinstance(obj, Kernel):
             device = obj.device.name if obj.dialect == "OpenCL" else None
-            attributes = {name: getattr(obj, name) for name in ("own", "checked", "source")}
+            attributes = {name: getattr(obj, name) for name in ("own", "checked", "source", "inputs")}
             return rebuilt, (obj.dialect, made_from(obj), device, obj.step, obj.parameters, attributes)
         if not isinstance(obj, FunctionType | type):  # those go by name anyway
             module, name = getattr(obj, "__module__", None), getattr(obj, "__qualname__", None)

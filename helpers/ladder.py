@@ -89,7 +89,7 @@ PATCHES = "BM % TM == 0", "BN % TN == 0"
 SHARES = "BM * BK // 4 % (BM // TM * (BN // TN)) == 0", "BN * BK // 4 % (BM // TM * (BN // TN)) == 0"
 IN_FOURS = *PATCHES, "TM % 4 == 0", "TN % 4 == 0", "BK % 8 == 0", *SHARES
 WARPS = "BM % WM == 0", "BN % WN == 0"
-WORDS = "BK // (1 if INPUT == 'tf32' else 2)"  # in a row of a K-tile: one TF32 number each, or two of 16 bits
+THREADS = "(32 * (BM // WM) * (BN // WN))"
 VECTORS = "VW in (4, 8, 16)"
 CPUS = "CPU", "CPU (PoCL)"
 
@@ -194,20 +194,19 @@ STEPS = {
         Step(
             name="matrix_units",
             defaults={"GPU": dict(BM=128, BN=128, BK=16, WM=64, WN=32, INPUT="tf32")},
-            # A fragment has 16 rows, 8 columns, and at most 16 of K; each thread fills as many words of a tile.
+            # A fragment has 16 rows, 8 columns, and at most 16 of K; the threads fill whole rows of a tile.
             needs=(
                 *WARPS,
                 "WM % 16 == 0",
                 "WN % 8 == 0",
                 "BK % 16 == 0",
-                f"BM * {WORDS} % (32 * (BM // WM) * (BN // WN)) == 0",
-                f"BN * {WORDS} % (32 * (BM // WM) * (BN // WN)) == 0",
+                *(f"{THREADS} % {side} == 0" for side in ("BK", "BN")),
+                *(f"{side} % ({THREADS} // {across}) == 0" for side, across in (("BM", "BK"), ("BK", "BN"))),
             ),
             formulas=dict(
                 block="32, BM // WM * (BN // WN)",
-                filled=f"{WORDS} * (BM + BN)",
-                staged=f"BM * ({WORDS} + 4) + {WORDS} * (BN + 8)",
-                read=f"BM // WM * (BN // WN) * ({WORDS}) * (WM + WN)",
+                staged="2 * (BM * (BK + 4) + BK * (BN + 8))",
+                read="BM // WM * (BN // WN) * BK * (WM + WN)",
             ),
             inputs=("tf32", "float16", "bfloat16"),
             capability=(8, 0),

@@ -26,7 +26,7 @@ def check(k: Contestant | Callable, shapes: list | None = None) -> Report:
         return not_yet(k, judge(product_of(k), given))
     for shape in given or []:
         k.refuse_size(*shape)
-    key = packed((k.dialect, made_from(k), k.step, k.parameters, k.device.name, k.own, given))
+    key = packed((k.dialect, made_from(k), k.step, k.parameters, k.inputs, k.device.name, k.own, given))
     if key not in KEPT:
         KEPT[key] = judge(product_of(k), given)
     report = KEPT[key]

@@ -4,17 +4,20 @@
 bytes: col a multiple of 4, and rows as long as a multiple of 4. A shared array must begin there, too:
 `cuda.shared.array(shape, float32, alignment=16)`.
 
+`copy_async` asks for one float32 of global memory to be stored in shared memory, and goes on: it takes no register.
+After `await_copies` what this thread has asked for is there; what others have asked for needs a barrier, too.
+
 `word_tf32` and its like make words of 32 bits for a GPU's matrix units; `mma_tf32` and its like multiply fragments of
-tiles. A word holds one TF32 number, or two numbers of 16 bits that follow each other along K, the first in the lower
-half. Each has been rounded to the nearest. In a product each of a warp's 32 threads, its lanes, brings some words of
-two tiles, and gets some sums. Lane n stands in group n // 4, at place n % 4:
+tiles. A word holds one TF32 number, or two numbers of 16 bits, the first in the lower half: of any two places along K,
+if only A and B have the same there. Each has been rounded to the nearest. In a product each of a warp's 32 threads, its
+lanes, brings some words of two tiles, and gets some sums. Lane n stands in group n // 4, at place n % 4:
 
     register r of A   row group + 8 * (r % 2), word place + 4 * (r // 2)
     register r of B   column group, word place + 4 * r
     register r of C   row group + 8 * (r // 2), column 2 * place + r % 2
 
-Source: NVIDIA's PTX ISA, "Matrix Fragments for mma.m16n8k4, m16n8k8, m16n8k16", and `cvt`. GPUs have these from compute
-capability 8.0 on.
+Source: NVIDIA's PTX ISA, "Matrix Fragments for mma.m16n8k4, m16n8k8, m16n8k16", `cvt` and `cp.async`. GPUs have these
+from compute capability 8.0 on.
 """
 
 from llvmlite import ir
@@ -24,19 +27,16 @@ from numba.cuda.extending import intrinsic
 
 WORD, FLOAT = ir.IntType(32), ir.FloatType()
 FOUR, VECTOR = types.UniTuple(types.float32, 4), ir.VectorType(FLOAT, 4)
-PLACES = [ir.Constant(WORD, n) for n in range(4)]  # in a vector
+PLACES = [ir.Constant(ir.IntType(64), n) for n in range(4)]  # in a vector, or an array
+OPERANDS = [(which, place) for which, many in enumerate((4, 2, 4)) for place in PLACES[:many]]  # of a product
 
 
-def vector_pointer(context, builder, signature, arguments):
-    """Where element (row, col) of the array lies, as a pointer to a vector of four."""
-    kind = signature.args[0]
-    array = context.make_array(kind)(context, builder, arguments[0])
-    index = [
-        context.cast(builder, value, given, types.intp)
-        for value, given in zip(arguments[1:3], signature.args[1:3], strict=True)
-    ]
-    element = cgutils.get_item_pointer(context, builder, kind, array, index, wraparound=False)
-    return builder.bitcast(element, VECTOR.as_pointer())
+def element(context, builder, signature, arguments, which, *index):
+    """Where an element of an argument, an array, lies: at that index, or at the row and column that come after it."""
+    kind, after = signature.args[which], (which + 1, which + 2)
+    array = context.make_array(kind)(context, builder, arguments[which])
+    index = index or [context.cast(builder, arguments[n], signature.args[n], types.intp) for n in after]
+    return cgutils.get_item_pointer(context, builder, kind, array, index, wraparound=False)
 
 
 @intrinsic
@@ -44,7 +44,7 @@ def load4(typing_context, array, row, col):
     """array[row, col : col + 4] as a tuple of four float32."""
 
     def generate(context, builder, signature, arguments):
-        vector = builder.load(vector_pointer(context, builder, signature, arguments))
+        vector = builder.load(builder.bitcast(element(context, builder, signature, arguments, 0), VECTOR.as_pointer()))
         vector.align = 16
         return context.make_tuple(builder, FOUR, [builder.extract_element(vector, place) for place in PLACES])
 
@@ -59,17 +59,39 @@ def store4(typing_context, array, row, col, four):
         vector = ir.Constant(VECTOR, ir.Undefined)
         for n, place in enumerate(PLACES):
             vector = builder.insert_element(vector, builder.extract_value(arguments[3], n), place)
-        builder.store(vector, vector_pointer(context, builder, signature, arguments)).align = 16
+        there = builder.bitcast(element(context, builder, signature, arguments, 0), VECTOR.as_pointer())
+        builder.store(vector, there).align = 16
         return context.get_dummy_value()
 
     return types.void(array, row, col, FOUR), generate
 
 
-def register(context, builder, signature, arguments, which, n):
-    """Where element n of that argument, an array of one dimension, lies: a pointer."""
-    kind = signature.args[which]
-    array = context.make_array(kind)(context, builder, arguments[which])
-    return cgutils.get_item_pointer(context, builder, kind, array, [context.get_constant(types.intp, n)])
+@intrinsic
+def copy_async(typing_context, tile, r, c, X, row, col, inside):
+    """tile[r, c] = X[row, col] if inside else 0, some time before `await_copies`: of global memory into shared memory."""
+
+    def generate(context, builder, signature, arguments):
+        ends = [element(context, builder, signature, arguments, which) for which in (0, 3)]
+        ends = [builder.addrspacecast(end, FLOAT.as_pointer(space)) for end, space in zip(ends, (3, 1), strict=True)]
+        made = ir.FunctionType(ir.VoidType(), [end.type for end in ends] + [WORD])
+        asm = ir.InlineAsm(made, "cp.async.ca.shared.global [$0], [$1], 4, $2;", "r,l,r,~{memory}", side_effect=True)
+        size = builder.select(arguments[6], ir.Constant(WORD, 4), ir.Constant(WORD, 0))  # of bytes; the others are zeros
+        builder.call(asm, [*ends, size])
+        return context.get_dummy_value()
+
+    return types.void(tile, r, c, X, row, col, types.boolean), generate
+
+
+@intrinsic
+def await_copies(typing_context):
+    """Wait until all that this thread asked for with `copy_async` stands in shared memory."""
+
+    def generate(context, builder, signature, arguments):
+        made = ir.FunctionType(ir.VoidType(), [])
+        builder.call(ir.InlineAsm(made, "cp.async.wait_all;", "~{memory}", side_effect=True), [])
+        return context.get_dummy_value()
+
+    return types.void(), generate
 
 
 def named(name, typed):
@@ -83,13 +105,10 @@ def word(name, instruction, count):
     made, text = ir.FunctionType(WORD, [FLOAT] * count), f"{instruction} {', '.join(f'${n}' for n in range(count + 1))};"
 
     def generate(context, builder, signature, arguments):
-        given = [builder.load(register(context, builder, signature, arguments, 0, n)) for n in range(count)]
+        given = [builder.load(element(context, builder, signature, arguments, 0, n)) for n in PLACES[:count]]
         return builder.call(ir.InlineAsm(made, text, "=r" + ",f" * count), given[::-1])
 
-    def typed(typing_context, numbers):
-        return types.uint32(numbers), generate
-
-    return named(name, typed)
+    return named(name, lambda typing_context, numbers: (types.uint32(numbers), generate))
 
 
 def mma(name, shape):
@@ -98,11 +117,7 @@ def mma(name, shape):
     made = ir.FunctionType(ir.LiteralStructType([FLOAT] * 4), [WORD] * 6 + [FLOAT] * 4)
 
     def generate(context, builder, signature, arguments):
-        places = [
-            register(context, builder, signature, arguments, which, n)
-            for which, many in enumerate((4, 2, 4))
-            for n in range(many)
-        ]
+        places = [element(context, builder, signature, arguments, *one) for one in OPERANDS]
         asm = ir.InlineAsm(made, text, "=f,=f,=f,=f,r,r,r,r,r,r,f,f,f,f", side_effect=True)
         # Convergent: all lanes come to it, so the compiler may not move it into a branch.
         sums = builder.call(asm, [builder.load(place) for place in places], attrs=("convergent",))
@@ -110,10 +125,7 @@ def mma(name, shape):
             builder.store(builder.extract_value(sums, n), place)
         return context.get_dummy_value()
 
-    def typed(typing_context, a, b, c):
-        return types.void(a, b, c), generate
-
-    return named(name, typed)
+    return named(name, lambda typing_context, a, b, c: (types.void(a, b, c), generate))
 
 
 word_tf32 = word("word_tf32", "cvt.rna.tf32.f32", 1)

@@ -34,7 +34,7 @@ from ..arguments import sizes
 from ..child import in_child, made_from, packed
 from ..launch import Kernel, KernelError, draw
 from ..launch.cuda_source import from_function, from_text
-from ..launch.numba_internals import compile_ptx, plain_function
+from ..launch.numba_internals import compile_ptx
 from ..launch.on_cuda import SIGNATURE, cuda_kernel, refuse_long
 
 KEPT = Path(__file__).with_name("counts.json")
@@ -133,7 +133,7 @@ def ptx(source: str | Callable, parameters: dict, capability: tuple[int, int]) -
     """In the child: PTX of the kernel for GPUs of that compute capability, (major, minor). Raises KernelError."""
     function = from_text(source, **parameters) if isinstance(source, str) else from_function(source)[0]
     try:
-        return compile_ptx(plain_function(function), SIGNATURE, capability)
+        return compile_ptx(function, SIGNATURE, capability)
     except Exception as error:  # Numba raises many kinds; the learner needs its words, not the stages of its pipeline
         said = [line for line in str(error).strip().splitlines() if line.strip()]
         said = [line for line in said if not line.startswith(("Failed in", "During:"))]

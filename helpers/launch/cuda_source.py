@@ -91,6 +91,7 @@ HINTS = {
     r"array\(\w+, 1d, \w\)": "with one index, A[row] is a whole row: write A[row, column]",
     r"<class 'function'>": "a function that a kernel calls has @cuda.jit(device=True) above it",
     r"(?:shared|local)\.array": "an array takes numbers or names of constants, and a type: ((TILE, TILE), float32)",
+    r"liveness info missing": "a loop never ends: nothing in the loop changes what its condition asks for",
     r"NRT required|_ol_array_allocate": "a kernel makes no lists and no arrays while it runs, only cuda.local.array",
 }
 

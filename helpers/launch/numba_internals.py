@@ -25,8 +25,8 @@ def is_jitted(value) -> bool:
     return hasattr(value, "py_func") and hasattr(value, "targetoptions")
 
 
-def compile_ptx(function: Callable, signature: tuple, capability: tuple[int, int]) -> str:
-    """PTX of a plain function for that compute capability, with no GPU. Raises whatever Numba raises."""
+def compile_ptx(kernel: Callable, signature: tuple, capability: tuple[int, int]) -> str:
+    """PTX of a `@cuda.jit` function for that compute capability, with no GPU. Raises whatever Numba raises."""
     from numba import cuda
     from numba.cuda import dispatcher
 
@@ -34,7 +34,8 @@ def compile_ptx(function: Callable, signature: tuple, capability: tuple[int, int
     asked = dispatcher.get_current_device
     dispatcher.get_current_device = lambda: SimpleNamespace(compute_capability=capability)
     try:
-        return cuda.compile_ptx(function, signature, cc=capability)[0]
+        bounds = kernel.targetoptions.get("launch_bounds")
+        return cuda.compile_ptx(plain_function(kernel), signature, cc=capability, launch_bounds=bounds)[0]
     finally:
         dispatcher.get_current_device = asked
 

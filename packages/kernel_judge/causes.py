@@ -15,6 +15,7 @@ from .reference import drawn, error_bound, held, wrong_elements
 
 SMALL = 1 << 18  # products: of a larger one no element is looked for among all of C
 FEW = 16  # products of a sum, among which a missing one shows
+SOME = 128  # among which the digits of each show that float32 has and a shorter type has not
 DRAWN = 4096  # elements of a C whose holes can be drawn
 LARGEST = 64  # rows and columns of an identity matrix that Oclgrind multiplies in a second or so
 
@@ -191,15 +192,28 @@ def rounds_amiss(product, wrong, right):
 
 def fewer_digits(product, wrong, right):
     """Right for A and B as a shorter type than float32 holds them, or as near as products and sums in that type are."""
-    short = [r for r in wrong if r.K <= FEW]
-    if product.inputs != "float32" or not short:
+    some = [r for r in wrong if r.K <= SOME]
+    if product.inputs != "float32" or not some:
         return None
-    for kind in ("bfloat16", "float16", "tf32"):
-        if not any(wrong_elements(r.C, held(r.A, kind), held(r.B, kind)).any() for r in short):
-            return Finding(Kind.WRONG_NUMBERS, "rounded_to", values={"inputs": kind})
+    kinds = ("bfloat16", "float16", "tf32")  # the latter two have as many digits
+    if kinds := [kind for kind in kinds if all(r.holds(held(r.A, kind), held(r.B, kind)) for r in some)]:
+        return Finding(Kind.WRONG_NUMBERS, "rounded_to", values={"inputs": "/".join(kinds)})
+    short = [r for r in some if r.K <= FEW]
     shares = [(np.abs(r.C - r.exact) / (np.abs(r.A) @ np.abs(r.B))).max() for r in short]
-    if all(2.0**-20 < share <= (FEW + 4) * 2.0**-8 for share in shares):
+    if short and all(2.0**-20 < share <= (FEW + 4) * 2.0**-8 for share in shares):
         return Finding(Kind.WRONG_NUMBERS, "fewer_digits", values={"digits": int(-np.log2(max(shares)))})
+    return None
+
+
+def digits_dropped(product, wrong, right):
+    """Right at the same shapes where TF32 holds each number of A, or of B, or of both: what it drops is not in C."""
+    if product.inputs != "float32":
+        return None
+    for names in ("A", "B", "A and B"):
+        if all(
+            again(product, *(held(X, "tf32") if n in names else X for n, X in (("A", r.A), ("B", r.B)))) for r in wrong
+        ):
+            return Finding(Kind.WRONG_NUMBERS, "digits_dropped", values=wrong[-1].where | {"name": names})
     return None
 
 
@@ -358,9 +372,10 @@ def with_identity(product, wrong, right):
     Each element of X is another number, and no sum of a few of them is one, so that C shows which the kernel took.
     """
     n = max(product.tile) + 1
-    if n > LARGEST:
+    if n > LARGEST or product.inputs == "bfloat16":  # which holds too few numbers
         return None
-    X = 1 + 16 * np.random.default_rng().permutation(n * n).reshape(n, n).astype(np.float32)
+    step = 16 if product.inputs == "float32" else 1  # so that it holds each of them
+    X = 1 + step * np.random.default_rng().permutation(n * n).reshape(n, n).astype(np.float32)
     identity = np.eye(n, dtype=np.float32)
     try:
         of_A, of_B = product.multiply(X, identity), product.multiply(identity, X)
@@ -387,7 +402,8 @@ def repeated(X, of_A, of_B):
     """For some k the product is in each sum several times, as where rounds overlap or take one tile again."""
     with np.errstate(invalid="ignore"):
         times = np.rint(of_A[0] / X[0])
-    if not times.max() > 1 or (of_A != X * times).any() or (of_B != X * times[:, None]).any():
+    sums = (of_A, X * times), (of_B, X * times[:, None])
+    if not times.max() > 1 or not all(np.allclose(*pair, 2.0**-9, 0) for pair in sums):  # rounded, of a short type
         return None
     first = np.flatnonzero(times != 1)[0] // 8 * 8
     some = ", ".join(f"{n:.0f}" for n in times[first : first + 8]) + (", ..." if len(X) > first + 8 else "")
@@ -433,6 +449,7 @@ CAUSES = (
     holes,
     rounds_amiss,
     fewer_digits,
+    digits_dropped,
     transposed,
     k_is_cut,
     anothers_sum,

@@ -38,8 +38,6 @@ SLIPS = {
     "sectors_touched": lambda stride: {0: 1, 1: 4, 2: 8, 4: 16}.get(stride, 32),
     "summa_seconds": lambda n, side, panels, flops, latency, bandwidth: 2 * n**3 / side**2 / flops,
     "busiest_tiles": lambda blocks, tiles, sms, slices: -(-blocks * slices * tiles // (sms * slices)),
-    "fewest_digits": lambda share: math.ceil(1 - math.log2(share)),  # without the square of u
-    "shared_words": lambda WM, WN, held: round((WM + WN) / (WM * WN * held), 3),
     "wide_requests": lambda M, N, K, BM, BN, size: (M * K * (N // BN) + K * N * (M // BM)) / 128,
     "reads_for_a_product": lambda TM: 2 / TM,
     "reads_of_a_patch": lambda TM, TN: 2 / max(TM, TN),

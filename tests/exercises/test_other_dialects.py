@@ -28,7 +28,7 @@ def test_wide_loads_are_wide_on_a_radeon_too_and_two_multiply_adds_go_together()
 
 @without_gpu
 def test_what_cannot_be_had_is_refused_in_words():
-    with pytest.raises(KernelError, match=r"mma.sync.*only NVIDIA's GPUs have it"):
+    with pytest.raises(KernelError, match=r"cp.async.*only NVIDIA's GPUs have it"):
         amd_report("matrix_units")
     with pytest.raises(KernelError, match="not written in Python"):
         amd_report(np.zeros(3))

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
-from numba import cuda
+from numba import cuda, float32
 
 from helpers.launch import numba_internals as hooks
 
@@ -25,6 +25,12 @@ def test_what_is_jitted_is_known_with_the_function_inside():
     assert hooks.plain_function(len) is None
     assert hooks.is_device_function(function), "device functions are no longer told from kernels"
     assert not hooks.is_device_function(kernel)
+
+
+def test_the_ptx_keeps_the_bounds_of_a_launch():
+    bounded = cuda.jit(launch_bounds=(64, 2))(kernel.py_func)
+    text = hooks.compile_ptx(bounded, (float32[:],), (8, 0))
+    assert ".maxntid 64" in text and ".minnctapersm 2" in text
 
 
 def refused(inst, *inner):

@@ -1,5 +1,6 @@
 """The step `matrix_units`: right at any shape, compiled, on the PTX machine; what it takes; where it is refused."""
 
+import pickle
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -7,7 +8,8 @@ import pytest
 from few import SMALL
 from needed import needs_compiler
 
-from helpers import compiler_report, cuda_kernel, devices, ladder, measure
+from helpers import check, compiler_report, cuda_kernel, devices, ladder, measure
+from helpers.child import packed
 from helpers.instruments.prediction import ptx_of, run_text
 from helpers.launch import KernelError, draw
 from helpers.launch.on_cuda import device_for
@@ -45,7 +47,8 @@ def test_sizes_that_do_not_go_together_are_refused():
         (dict(WN=4), "needs WN % 8 == 0"),
         (dict(BK=8), "needs BK % 16 == 0"),
         (dict(WM=64, BM=32), "needs BM % WM == 0"),
-        (dict(BM=16, BN=96, BK=16, WM=16, WN=8, INPUT="bfloat16"), "needs BM . BK // "),
+        (dict(BM=16, BN=96, BK=16, WM=16, WN=8, INPUT="bfloat16"), r"needs BM % .* // BK\) == 0"),
+        (dict(BM=64, BN=256, WM=64, WN=64), r"needs .* % BN == 0"),
     ):
         with pytest.raises(ValueError, match=words):
             cuda_kernel("matrix_units", **p)
@@ -61,6 +64,16 @@ def test_without_a_gpu_it_runs_compiled_and_says_so():
         measure(k, 64)
     k, (A, B) = streamed(k, 2 * 10**6), draw(70, 40, 33)
     assert k.inputs == "tf32" and not wrong_elements(k(A, B), A, B, "tf32").any()
+
+
+def test_a_learners_kernel_may_be_held_to_float32s_bound():
+    """Here, and in a child, that gets it as text."""
+    verdicts = []
+    for inputs in ("tf32", "float32"):
+        k = cuda_kernel(cuda_kernel("matrix_units").source, like="matrix_units", BM=32, BN=32, BK=16, WM=32, WN=16)
+        k.inputs = inputs
+        verdicts.append((bool(check(k, [(20, 40, 50)])), pickle.loads(packed(k)).inputs))
+    assert verdicts == [(True, "tf32"), (False, "float32")]
 
 
 def test_a_gpu_without_such_units_is_refused_by_name(monkeypatch):

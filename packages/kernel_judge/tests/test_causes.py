@@ -290,6 +290,39 @@ def test_what_is_cut_off_where_it_should_be_rounded_is_told_as_that():
     assert kind == "rounding" and "right where bfloat16 holds each number" in message
 
 
+def split(X):
+    big = held(X, "tf32")
+    return big, X - big
+
+
+@pytest.mark.parametrize("mine, names", [("AB aB", "B"), ("AB Ab", "A"), ("AB Ab Ab", "A and B")])
+def test_digits_that_a_sum_of_products_of_parts_leaves_out_are_told_by_their_matrix(mine, names):
+    """Capitals are what TF32 holds, small letters what it drops."""
+
+    def product(A, B, C):
+        parts = dict(zip("AaBb", (*split(A), *split(B)), strict=True))
+        return sum(parts[left] @ parts[right] for left, right in mine.split())
+
+    kind, message = named(Wrong(product), [(20, 30, 33)])
+    assert kind == "wrong numbers" and f"right where TF32 holds each number of {names}, and wrong" in message, message
+
+
+@pytest.mark.parametrize(
+    "product, said",
+    [
+        (lambda A, B, C: 3 * (held(A, "tf32") @ held(B, "tf32")), "it is there 3, 3, 3, 3, 3 times"),
+        (
+            lambda A, B, C: held(A, "tf32")[:, [0, 1, 3, 2, *range(4, len(B))]] @ held(B, "tf32"),
+            "where A[0, 2] belongs",
+        ),
+    ],
+)
+def test_an_identity_matrix_tells_of_a_kernel_that_rounds_its_inputs_too(product, said):
+    k = Wrong(product, tile=(16, 16, 16))
+    k.inputs = "tf32"
+    assert said in named(k)[1]
+
+
 BOUND = "wrong from a bound on"
 
 

@@ -108,6 +108,7 @@ def skip_pages(items, what):
 
 
 def mark_what_needs_block_languages(items):
-    """Where Triton or Warp is missing, page 18 is skipped, and so is what judges its exercise."""
-    if needs.lack("blocks"):
-        skip_pages(items, "blocks")
+    """Where Triton or cuTile is missing, page 18 is skipped, and so is what judges its exercises."""
+    for what in ("blocks", "cutile"):
+        if needs.lack(what):
+            skip_pages(items, what)

@@ -35,7 +35,7 @@ MAKES = {  # what an operation of Tile IR makes of its text and of what it takes
         np.full(tile_of(text)[0], float(re.search(r": ([^>]+)>", text)[1]), tile_of(text)[1])[()]
     ],
     "make_tensor_view": lambda text, array, *sizes: [array],
-    "make_partition_view": lambda text, array: [Tiles.of(text, *array)],
+    "make_partition_view": lambda text, array: [tiles_of(text, *array)],
     "get_index_space_shape": lambda text, tiles: tiles.many,
     "addi": lambda text, a, b: [a + b],
     "addf": lambda text, a, b: [a + b],
@@ -75,16 +75,10 @@ def run_cutile(
 ) -> TileRun:
     """Compile a cuTile product to Tile IR, and run that in NumPy, with no GPU. Returns `TileRun`.
 
-    kernel     a function under `@ct.kernel` of (A, B, C) and constants, `ct.Constant[int]`. Its block (x, y) computes
-               the BM x BN tile y down and x across of C (M, N), which is float32.
-    numbers    "float32", "float16", or "tf32": float32, and the bound of a kernel that rounds it for the matrix units
-    arrays     (A, B), of (M, K) and (K, N) numbers; where none are given, they are drawn, uniform in [-1, 1)
-    constants  values of its constants, BM and BN among them
-
-    What sticks out of a matrix is NaN where no padding is asked for. Findings: a tile that a matrix does not have,
-    elements stored twice or never, and those outside the bound of the numbers.
-    Raises ValueError for what is no such kernel, size or constant, and for what would take minutes; BlockError for what
-    does not compile, and for an operation that is not known here; ModuleNotFoundError where cuTile is missing.
+    kernel  a function under `@ct.kernel` of (A, B, C) and constants, `ct.Constant[int]`. Its block (x, y) computes the
+            BM x BN tile y down and x across of C (M, N), which is float32.
+    The rest, and errors, as of `run_triton`; "tf32" is for a kernel that rounds to it. What sticks out of a matrix is
+    NaN where no padding is asked for. A tile that a matrix does not have is a finding, "out of bounds".
     """
     text = compiled(kernel, whole("M", M), whole("N", N), whole("K", K), numbers, tuple(constants.items()))
     A, B = operands(arrays, M, N, K, numbers)
@@ -169,13 +163,6 @@ class Tiles(NamedTuple):
     padding: float
     many: list  # along each side
 
-    @classmethod
-    def of(cls, text, name, array):
-        """As a line of Tile IR has it."""
-        shape = list(map(int, re.search(r"tile=\(([\dx]+)\)", text)[1].split("x")))
-        many = [-(-n // t) for n, t in zip(array.shape, shape, strict=True)]
-        return cls(name, array, shape, 0 if "padding_value = zero" in text else np.nan, many)
-
 
 class Machine:
     """Runs a kernel's blocks: `loaded_bytes` of all, how often each element of C was stored, {line: `Finding`}."""
@@ -201,12 +188,12 @@ class Machine:
                 results = self.block
             elif name in ("load_view_tko", "store_view_tko"):
                 results = [self.moved(source, *given)]
-            elif name in MAKES:
-                results = MAKES[name](text, *given)
             else:
-                raise BlockError(
-                    f"Not known here: {text[:90]}\n    A product needs ct.load, ct.mma, a for loop, arithmetic."
-                )
+                try:
+                    results = MAKES[name](text, *given)
+                except KeyError:  # of MAKES, or of KINDS
+                    needs = "A product needs ct.load, ct.mma, a for loop and arithmetic"
+                    raise BlockError(f"Not known here: {text[:90]}\n    {needs}.") from None
             value.update(zip(made, results, strict=False))
 
     def moved(self, source, *given):
@@ -229,10 +216,7 @@ class Machine:
 
 
 def parsed(text):
-    """What `tileirdisasm -g` prints, as operations: (name, what it makes, what it takes, text, source, body).
-
-    `source` is a line of the kernel's source, `body` has the operations of a loop, or of the kernel, the only one here.
-    """
+    """What tileirdisasm prints, as operations: (name, what it makes, what it takes, text, line of the source, body)."""
     lines = dict(re.findall(r'^(#loc\d*) = loc\(".*":(\d+):', text, re.MULTILINE))
     places = re.findall(r"^(#loc\d+) = #cuda_tile\.di_loc<(#loc\d*) in", text, re.MULTILINE)
     sources = {f"{place})": int(lines.get(at, 0)) for place, at in places}
@@ -251,11 +235,16 @@ def parsed(text):
     return stack[0]
 
 
+def tiles_of(text, name, array):
+    """A matrix as a line of Tile IR has it."""
+    shape = list(map(int, re.search(r"tile=\(([\dx]+)\)", text)[1].split("x")))
+    many = [ceil_div(n, t) for n, t in zip(array.shape, shape, strict=True)]
+    return Tiles(name, array, shape, 0 if "padding_value = zero" in text else np.nan, many)
+
+
 def tile_of(text):
     """(the sides, NumPy's word for the kind) of the last tile that an operation names."""
     *_, (sides, kind) = re.findall(r"tile<((?:\d+x)*)(\w+)>", text)
-    if kind not in KINDS:
-        raise BlockError(f"numbers of the kind {kind} are not known here: {text[:80]}")
     return [int(side) for side in sides.split("x")[:-1]], KINDS[kind]
 
 

@@ -15,10 +15,10 @@ def told(value: object) -> str:
     return f"<array of {value.dtype}, shape {value.shape}>" if hasattr(value, "dtype") else reprlib.repr(value)
 
 
-def whole(name: str, value: object, least: int = 1, most: int = MOST) -> int:
-    """The whole number of that name, as an int. Raises ValueError for what is none, and for one out of bounds."""
+def integer(name: str, value: object, least: int = 1, most: int = MOST) -> int:
+    """The integer of that name, as an int. Raises ValueError for what is none, and for one out of bounds."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool) or not least <= value <= most:
-        raise ValueError(f"{name}={told(value)} does not do; give a whole number from {least} to {most}.")
+        raise ValueError(f"{name}={told(value)} does not do; give an integer from {least} to {most}.")
     return operator.index(value)
 
 
@@ -26,8 +26,8 @@ def sizes(size: int | Iterable[int]) -> tuple[int, int, int]:
     """(M, N, K) from an int, for all three, or from three ints. Raises ValueError for anything else, or below 1."""
     three = tuple(size) if isinstance(size, Iterable) else (size,) * 3
     if len(three) != 3:
-        raise ValueError(f"{told(size)} is no size; give a whole number, or three: (M, N, K).")
-    M, N, K = map(whole, "MNK", three)
+        raise ValueError(f"{told(size)} is no size; give an integer, or three: (M, N, K).")
+    M, N, K = map(integer, "MNK", three)
     return M, N, K
 
 

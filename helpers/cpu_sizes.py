@@ -3,9 +3,9 @@
 `ladder.py` asks for them: those of a device, for large products, and for `packed` those of one product, too.
 """
 
-# `packed` packs so many bytes of B at a time: a part of the second cache, from where every patch reads them.
+# `packed` packs so many bytes of B at a time: a part of the L2 cache, from where every patch reads them.
 PIECE = 2**20
-DEEPEST, SHALLOWEST = 512, 256  # rows of such a piece: a patch's rows of A, so deep, stay in the first cache
+DEEPEST, SHALLOWEST = 512, 256  # rows of such a piece: a patch's rows of A, so deep, stay in the L1 cache
 COPIED = 4  # patches beside each other in a piece: so many use the same rows of A that a copy of those pays
 SMALLEST_TILE = 2**20  # multiply-adds: less work is not worth another core's way to it
 TILES_A_CORE = 2  # at least: while one core is held up, another takes over
@@ -65,7 +65,7 @@ def widest_piece(device, panel):
 
 
 def piece_depth(device, BN, TN, VW):
-    """Rows of a piece of B, a whole number of vectors; twice as many where no copy of A needs the first cache."""
+    """Rows of a piece of B, a whole number of vectors; twice as many where no copy of A needs the L1 cache."""
     deepest = DEEPEST if BN >= COPIED * TN * VW else 2 * DEEPEST
     return max(VW, min(deepest, piece_bytes(device) // (4 * BN) // VW * VW))
 

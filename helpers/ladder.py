@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from . import cpu_sizes
-from .arguments import named, told, whole
+from .arguments import integer, named, told
 from .cpu_sizes import ceil_div
 
 # What follows from a step's parameters: Python's formulas of them, in which a step without TM, TN or BK has 1, 1 and 8,
@@ -251,7 +251,7 @@ def parameters(step, device, given):
             raise ValueError(f"{step.name} has no parameter {key!r}; it has: {', '.join(p)}.")
         if key == "INPUT" and value not in step.inputs:
             raise ValueError(f"INPUT={told(value)} must be one of these words: {', '.join(step.inputs)}.")
-        p[key] = value if key == "INPUT" else whole(key, value)
+        p[key] = value if key == "INPUT" else integer(key, value)
     for need in step.needs:
         if not step.value(need, p):
             raise ValueError(f"{step.name} needs {need}, which {spell(p)} does not fulfil.")

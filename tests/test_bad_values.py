@@ -5,14 +5,14 @@ import pytest
 
 import helpers
 from helpers import clock, cuda_kernel, devices, instruments, launch, many, opencl_kernel, pictures
-from helpers.arguments import sizes, some, told, whole
+from helpers.arguments import integer, sizes, some, told
 from kernel_judge import wrong_elements
 
 CL, CU = opencl_kernel("tiled", TILE=4), cuda_kernel("tiled", TILE=4)
 A, B = np.ones((3, 4), np.float32), np.ones((4, 5), np.float32)
 REFUSED = [
     # sizes
-    (lambda: helpers.measure(np.matmul, 1.5), r"M=1\.5 does not do; give a whole number from 1"),
+    (lambda: helpers.measure(np.matmul, 1.5), r"M=1\.5 does not do; give an integer from 1"),
     (lambda: helpers.check(CL, [(1, 2)]), r"\(1, 2\) is no size"),
     (lambda: launch.draw(True, 4, 4), "M=True does not do"),
     (lambda: instruments.trace(CL, 4, 4, "4"), "K='4' does not do"),
@@ -45,8 +45,8 @@ def test_what_is_none_of_its_values_is_refused_with_a_remedy(call, says):
 
 def test_what_is_right_is_taken_in_each_of_its_forms():
     assert sizes(7) == sizes(np.int16(7)) == sizes([7, 7, 7]) == sizes(np.array([7, 7, 7])) == (7, 7, 7)
-    assert all(type(n) is int for n in (*sizes(np.array([1, 2, 3])), whole("p", np.uint8(3))))
-    assert whole("p", 2, 2, 4) == 2 and whole("p", 4, 2, 4) == 4
+    assert all(type(n) is int for n in (*sizes(np.array([1, 2, 3])), integer("p", np.uint8(3))))
+    assert integer("p", 2, 2, 4) == 2 and integer("p", 4, 2, 4) == 4
     assert some("steps", "tiled") == ["tiled"] and some("steps", iter("ab")) == ["a", "b"]
     assert helpers.check(CL, [np.array([3, 4, 5]), 7]).largest == (7, 7, 7)
     strided = np.ones((3, 8), np.float32)[:, ::2]
@@ -64,9 +64,9 @@ def test_a_list_has_one_thing_at_least(values):
 
 
 @pytest.mark.parametrize("value", [0, 5, 2.5, None, True, "3", 10**400])
-def test_a_whole_number_has_a_least_and_a_most(value):
-    with pytest.raises(ValueError, match=r"^p=.* does not do; give a whole number from 1 to 4\.$"):
-        whole("p", value, 1, 4)
+def test_an_integer_has_a_least_and_a_most(value):
+    with pytest.raises(ValueError, match=r"^p=.* does not do; give an integer from 1 to 4\.$"):
+        integer("p", value, 1, 4)
 
 
 def test_an_error_names_a_value_by_what_is_short():

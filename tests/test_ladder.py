@@ -75,7 +75,7 @@ def test_counted_loads_are_the_tables_formula(step):
     "step, given, words",
     [
         ("tiled", dict(TILES=8), "has no parameter 'TILES'; it has: TILE"),
-        ("tiled", dict(TILE=0), "TILE=0 does not do; give a whole number from 1"),
+        ("tiled", dict(TILE=0), "TILE=0 does not do; give an integer from 1"),
         ("tiled", dict(TILE=64), "needs 64 x 64 threads and 32768 bytes of shared memory a block; a GPU has 1024"),
         ("tiled", dict(INPUT="tf32"), "has no parameter 'INPUT'"),
         ("matrix_units", dict(INPUT="fp8"), "INPUT='fp8' must be one of these words: tf32, float16, bfloat16"),

@@ -119,7 +119,7 @@ def test_each_chinese_sentence_is_said_somewhere():
     constants = {node.value for node in nodes if isinstance(node, ast.Constant)}
     made = {f"{{number}} {what}" for what in ("step", "steps", "time", "times")}
     # Words of gpu_model's, and of a page's.
-    made |= {"registers", "shared memory", "H100 and H200", "issue", "matrix units", "second cache", "lanes"}
+    made |= {"registers", "shared memory", "H100 and H200", "issue", "matrix units", "L2 cache", "lanes"}
     made |= {"no reuse", "read once"}
     made |= {"only {came} of the {threads} threads of block {block} reach this barrier; {others} wait"}
     lost = set(ENTRIES) - set(words.sentences(ENGLISH)) - constants - made

@@ -19,7 +19,7 @@ import numpy as np
 from kernel_judge.reference import wrong_for
 
 from .. import ladder
-from ..arguments import sizes, some, whole
+from ..arguments import integer, sizes, some
 from ..launch import Contestant, HostKernel, draw
 from ..launch import dialect as dialect_called
 from ..launch.dialects import dialects as dialects_called
@@ -136,7 +136,7 @@ def contest(kernels: list, size: int | tuple = 1024, rounds: int = 5) -> list[li
     kernels = list(map(contestant, kernels))
     order, idle, results = list(range(len(kernels))), True, []
     places = {k.device for k in kernels}  # None: the host
-    for _ in range(whole("rounds", rounds)):
+    for _ in range(integer("rounds", rounds)):
         order.reverse()
         timed = {}
         for i in order:

@@ -7,7 +7,7 @@ from ..launch import Kernel
 from ..launch.on_cuda import cuda_kernel
 from .rules import judged, more_than_its_rung, with_part
 
-CONFLICTS = "with TILE = {tile} the stores to As take {lost} rounds too many"
+CONFLICTS = "with TILE = {tile} the stores to As take {lost} wavefronts too many"
 NARROW = "a warp asks {loads} times for numbers of {name}, where {least} wide loads do"
 
 
@@ -56,7 +56,7 @@ def judge_transposed(k: Kernel, large: Kernel) -> Report:
 
 
 def conflicts(k: Kernel) -> list[Finding]:
-    """The rounds that bank conflicts add to the stores to As, in a product of one tile."""
+    """The wavefronts that bank conflicts add to the stores to As, in a product of one tile."""
     tile = k.parameters["TILE"]
     for row in bank_conflicts(k, tile, tile, tile).rows:
         if row.what == "store As" and row.pieces > row.fewest:

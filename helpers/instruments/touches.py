@@ -10,7 +10,7 @@ import numpy as np
 import opencl_trace
 from cuda_without_gpu import to_ptx
 from kernel_judge.on_ptx import run_arrays
-from ptx_machine import LINE, SECTOR, PTXError, bank_rounds, sectors
+from ptx_machine import LINE, SECTOR, PTXError, sectors, wavefronts
 from ptx_machine.touches import Table, Trace, Traffic, by_line, cells, of_run, records
 
 from .. import devices, ladder
@@ -52,8 +52,8 @@ def coalescing(k: Kernel, M: int, N: int, K: int, pieces: str = "sectors") -> Ta
 
 
 def bank_conflicts(k: Kernel, M: int, N: int, K: int) -> Table:
-    """How many rounds each shared access takes, as `ptx_machine.bank_rounds` counts them. Returns `Table`."""
-    return by_line(trace(k, M, N, K).where(memory="shared"), k.source, "rounds", bank_rounds)
+    """How many wavefronts each shared access takes, as `ptx_machine.wavefronts` counts them. Returns `Table`."""
+    return by_line(trace(k, M, N, K).where(memory="shared"), k.source, "wavefronts", wavefronts)
 
 
 def trace(k: Kernel, M: int, N: int, K: int) -> Trace:

@@ -22,7 +22,7 @@ REQUEST_SHADES = ("#1f7f86", "#6fb3b8", "#0e4a50", "#b3d9db")  # of the colour o
 PURPOSES = (
     ("multiply-adds", UNITS["multiply-adds"], ("FMA",)),
     ("loads and stores", UNITS["loads and stores"], LOADS_AND_STORES),
-    ("whole numbers", UNITS["whole numbers"], ("whole-number arithmetic",)),
+    ("integers", UNITS["integers"], ("integer arithmetic",)),
     ("the rest", PEER, ()),
 )
 
@@ -52,7 +52,7 @@ def plain_name(t: Timing) -> str:
 
 
 def spell_rate(gflops: float) -> str:
-    """A rate with three digits, or as a whole number: a GPU's are tens of thousands."""
+    """A rate with three digits, or as an integer: a GPU's are tens of thousands."""
     return f"{gflops:.3g}" if gflops < 999.5 else f"{gflops:,.0f}"
 
 

@@ -32,7 +32,7 @@ TEXT = (
 def film(k: Kernel, M: int, N: int, K: int, memory: str = "global") -> "Film":
     """Show what the first block of a kernel reads from A and B in global memory, step by step. Returns a `Film`.
 
-    A step is one round of the loop over k, or, in a kernel with barriers, what lies between two of them. An element is
+    A step is one iteration of the loop over k, or, in a kernel with barriers, what lies between two of them. An element is
     darker the more often it was read so far; what is read in this step is outlined. C has its colour in the last step,
     after which it is stored. The kernel may be of either dialect. `memory`: "global", or "shared" for the tiles As and
     Bs, where a step is what is read for one k.

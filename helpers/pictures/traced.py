@@ -9,7 +9,7 @@ from matplotlib.patches import Rectangle
 from ptx_machine import SECTOR, WARP
 
 from .. import ladder
-from ..arguments import whole
+from ..arguments import integer
 from ..instruments import cells, trace
 from ..launch import Kernel
 from .colours import C_COLOUR, FAULT, GRID, MATRICES, PAPER, SHADES
@@ -97,7 +97,7 @@ def picture_share(k: Kernel, thread: tuple[int, int] = (1, 1), step: int = 2) ->
     that has no tiles As and Bs.
     """
     read, _, own = tiles_of(k, thread)
-    whole("step", step, 0, ladder.STEPS[k.step].tile(k.parameters)[2] - 1)
+    integer("step", step, 0, ladder.STEPS[k.step].tile(k.parameters)[2] - 1)
     As = {cell: times for cell, times in read["As"].items() if cell[1] == step}
     Bs = {cell: times for cell, times in read["Bs"].items() if cell[0] == step}
     colours = [dict.fromkeys(drawn, ink) for drawn, ink in zip((As, Bs, own["C"]), MATRICES.values(), strict=True)]
@@ -155,7 +155,7 @@ def tiles_of(k, thread, at=(0, 0, 0)):
     if not {"As", "Bs"} <= set(run.shapes):
         raise ValueError(f"{k} has no tiles As and Bs to read from; take a step that stages both, such as tiled.")
     for axis in (0, 1):
-        whole(f"thread's {'xy'[axis]}", thread[axis], 0, k.block[axis] - 1)
+        integer(f"thread's {'xy'[axis]}", thread[axis], 0, k.block[axis] - 1)
     number = thread[1] * k.block[0] + thread[0]
     mine = run.where(block=(x, y, 0))
     stored = {

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpu_model.gpus import ceil_div, known, whole
+from gpu_model.gpus import ceil_div, integer, known
 from gpu_model.machine_code import instructions, told_by
 from ptx_machine import Finding
 
@@ -80,7 +80,7 @@ def run_cutile(
     The rest, and errors, as of `run_triton`; "tf32" is for a kernel that rounds to it. What sticks out of a matrix is
     NaN where no padding is asked for. A tile that a matrix does not have is a finding, "out of bounds".
     """
-    text = compiled(kernel, whole("M", M), whole("N", N), whole("K", K), numbers, tuple(constants.items()))
+    text = compiled(kernel, integer("M", M), integer("N", N), integer("K", K), numbers, tuple(constants.items()))
     A, B = operands(arrays, M, N, K, numbers)
     C = np.full((M, N), np.nan, np.float32)
     machine = Machine(text, {"A": A, "B": B, "C": C})
@@ -134,7 +134,7 @@ def compiled(kernel, M, N, K, numbers, constants, arch=None):
             base_addr_divisible_by=PROMISE,
         )  # fmt: skip
 
-    item, values = ITEM[numbers], [compilation.ConstantConstraint(whole(name, constants[name])) for name in names]
+    item, values = ITEM[numbers], [compilation.ConstantConstraint(integer(name, constants[name])) for name in names]
     signature = compilation.KernelSignature(
         [matrix(M, K, item), matrix(K, N, item), matrix(M, N, 4), *values],
         calling_convention=compilation.CallingConvention.cutile_python_v1(),

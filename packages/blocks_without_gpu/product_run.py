@@ -141,16 +141,16 @@ def side_by_side(runs: Mapping[str, CompiledRun]) -> str:
     """What compiled kernels did, {name: run}: a table with a line for each.
 
     Its columns: instructions of threads for each multiply-add; requests of warps to global memory, asynchronous copies
-    among them, and the bytes that one brings to a thread; the same of shared memory; rounds of the banks, for loads and
+    among them, and the bytes that one brings to a thread; the same of shared memory; wavefronts, for loads and
     stores, and how many of them conflicts cost.
     """
     width = max(map(len, runs))
-    lines = [f"{'':{width}} instructions  global bytes  shared bytes   rounds conflicts"]
+    lines = [f"{'':{width}} instructions  global bytes  shared bytes wavefronts conflicts"]
     for name, run in runs.items():
         loads = []
         for memory in ("global", "shared"):
             many = run.total("instructions", memory, "load")
             loads.append(f"{many:7,} {run.total('bytes', memory, 'load') / max(1, ptx_machine.WARP * many):5.3g}")
         did = f"{run.instructions_per_multiply_add:12.2f} {' '.join(loads)}"
-        lines.append(f"{name:{width}} {did} {run.bank_rounds:8,} {run.bank_conflicts:9,}")
+        lines.append(f"{name:{width}} {did} {run.wavefronts:10,} {run.bank_conflicts:9,}")
     return "\n".join(lines)

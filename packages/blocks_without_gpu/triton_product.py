@@ -16,7 +16,7 @@ import gpu_model
 import ptx_machine
 from gpu_model import GPU, Occupancy, Prediction
 from gpu_model.counting import SHORT, count_text
-from gpu_model.gpus import ceil_div, known, known_arch, whole
+from gpu_model.gpus import ceil_div, integer, known, known_arch
 
 from .product_run import BlockError, CompiledRun, Judged, about_numbers, about_stores, complaint, operands
 
@@ -24,7 +24,7 @@ ELEMENT = {"float32": "*fp32", "tf32": "*fp32", "float16": "*fp16"}  # what A an
 PROMISE = 16  # Triton's launch promises the compiler that a size is a multiple of 16 where it is
 ABOUT_LINES = re.compile(r"^\s*\.section\b[^{]*\{[^}]*\}\n?|^\s*\.(?:loc|file)\b.*\n", re.MULTILINE)
 WARPS = (1, 2, 4, 8, 16, 32)  # of a block
-WRITTEN, STAGES = 8192, 16  # multiply-adds of a thread for a tile, which Triton writes all out; stages: the most
+UNROLLED, STAGES = 8192, 16  # multiply-adds of a thread for a tile, which Triton unrolls; stages: the most
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,7 +93,7 @@ def run_triton(
     does not compile; `ptx_machine.PTXError`, with its line, for an instruction that the PTX machine does not know;
     ModuleNotFoundError where Triton is missing.
     """
-    M, N, K = whole("M", M), whole("N", N), whole("K", K)
+    M, N, K = integer("M", M), integer("N", N), integer("K", K)
     A, B = operands(arrays, M, N, K, numbers)
     function, constants, made = built(kernel, (M, N, K), numbers, warps, stages, known_arch(arch), constants)
     run = launched(made, (ceil_div(N, constants["BN"]), ceil_div(M, constants["BM"])), A, B)
@@ -123,7 +123,7 @@ def predict_triton(
     from triton.backends.nvidia.compiler import get_ptxas
     from triton.knobs import nvidia
 
-    gpu, M, N, K = known(gpu), whole("M", M), whole("N", N), whole("K", K)
+    gpu, M, N, K = known(gpu), integer("M", M), integer("N", N), integer("K", K)
     function, constants, made = built(kernel, (M, N, K), numbers, warps, stages, known_arch(gpu.arch), constants)
     if "BK" not in constants:
         raise ValueError(f"{function.__name__} has no constant BK; the model counts what a tile of that depth takes.")
@@ -152,15 +152,15 @@ def built(kernel, sides, numbers, warps, stages, arch, constants):
     names = [one.name for one in function.params if one.is_constexpr]
     if set(names) - {"PRECISION"} != set(constants) or not {"BM", "BN"} <= set(names):
         raise ValueError(f"{function.__name__} has the constants {', '.join(names)}; give BM, BN, all but PRECISION.")
-    constants = {name: whole(name, value) for name, value in constants.items()}
-    warps, stages = whole("warps", warps), whole("stages", stages)
+    constants = {name: integer(name, value) for name, value in constants.items()}
+    warps, stages = integer("warps", warps), integer("stages", stages)
     if warps not in WARPS:
         raise ValueError(f"warps={warps}; a block has {', '.join(map(str, WARPS))}.")
-    written = math.prod(constants.values()) // (ptx_machine.WARP * warps)
-    if written > WRITTEN or stages > STAGES:
+    unrolled = math.prod(constants.values()) // (ptx_machine.WARP * warps)
+    if unrolled > UNROLLED or stages > STAGES:
         raise ValueError(
-            f"each thread would do {written:,} multiply-adds a tile, in {stages} stages, all written out, and it would "
-            f"take minutes to compile. Stay at {WRITTEN:,}, by smaller sides or more warps, and at {STAGES} stages."
+            f"each thread would do {unrolled:,} multiply-adds a tile, in {stages} stages, all unrolled, and it would "
+            f"take minutes to compile. Stay at {UNROLLED:,}, by smaller sides or more warps, and at {STAGES} stages."
         )
     spelled = ", ".join(f"{name}={value}" for name, value in constants.items())
     title = f"{function.__name__} (Triton) of {numbers} with {spelled}, {warps} warps, {stages} stages for {arch}"

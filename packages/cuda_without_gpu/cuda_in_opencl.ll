@@ -187,7 +187,7 @@ out:
   ret i32 %old
 }
 
-; ---- whole numbers
+; ---- integers
 
 declare i32 @llvm.cttz.i32(i32, i1)
 declare i64 @llvm.cttz.i64(i64, i1)

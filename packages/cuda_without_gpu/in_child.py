@@ -66,7 +66,7 @@ def whereabouts(value):
     """(first byte of the memory that an array, or (array, bytes from its start), lies in, its end, where it lies)."""
     array, start = value if isinstance(value, tuple) else (value, 0)
     low, high = bounds(owner_of(array))
-    return low, high, max(low, min(address(array) + start, high - 1))  # one of no elements may begin behind the end
+    return low, high, max(low, min(address(array) + start, high - 1))  # one of no elements may begin past the end
 
 
 def asked(request: Request) -> str:

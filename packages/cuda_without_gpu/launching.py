@@ -214,8 +214,8 @@ class Launch:
 
 def refuse_another_type(kind, given, array, which: int) -> None:
     """Raise TypeError for an array that a signature does not fit. A kernel with one signature is launched unasked."""
-    whole_numbers = all(hasattr(dtype, "bitwidth") and hasattr(dtype, "signed") for dtype in (kind.dtype, given.dtype))
-    same = kind.dtype == given.dtype or (whole_numbers and kind.dtype.bitwidth == given.dtype.bitwidth)
+    integers = all(hasattr(dtype, "bitwidth") and hasattr(dtype, "signed") for dtype in (kind.dtype, given.dtype))
+    same = kind.dtype == given.dtype or (integers and kind.dtype.bitwidth == given.dtype.bitwidth)
     fits = kind.layout == "A" or array.flags[f"{kind.layout}_CONTIGUOUS"]
     if given.ndim and not (same and kind.ndim == given.ndim and fits):
         raise TypeError(f"argument {which} is {given}; the kernel's signature says {kind}.")

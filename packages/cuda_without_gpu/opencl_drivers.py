@@ -47,7 +47,7 @@ def show_drivers() -> list[str]:
     # Without it pyopencl raises a KeyError where another processor's code is in its cache, as in a home that is shared.
     os.environ.setdefault("PYOPENCL_CACHE_FAILURE_FATAL", "")
     os.environ.setdefault("POCL_KERNEL_CACHE", "0")  # processes that build at once spoil it: pocl's issue 1480
-    with contextlib.suppress(OSError, ValueError):  # of a core's second cache, as PoCL does; 256 KiB is Intel's setting
+    with contextlib.suppress(OSError, ValueError):  # of a core's L2 cache, as PoCL does; 256 KiB is Intel's setting
         kib = int(Path("/sys/devices/system/cpu/cpu0/cache/index2/size").read_text().strip().removesuffix("K"))
         os.environ.setdefault("CL_CONFIG_CPU_FORCE_LOCAL_MEM_SIZE", f"{max(256, kib)}KB")
     if sys.platform == "win32" and (runtime := pip_cpu_runtime()):

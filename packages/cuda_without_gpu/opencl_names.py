@@ -94,7 +94,7 @@ define i32 @{name}() {{
 
 
 def conversion(name, to, size, of, width):
-    """PTX's `cvt`, which Numba asks for where a float16 is involved; it passes that as a whole number."""
+    """PTX's `cvt`, which Numba asks for where a float16 is involved; it passes that as an integer."""
     floats = {"16": "half", "32": "float", "64": "double"}
     before = floats[width] if of == "f" else f"i{width}"
     after = floats[size] if to == "f" else f"i{size}"

@@ -43,7 +43,7 @@ def spirv_of(
     entry     the kernel's name in them
     block     threads of a block along x, y, z
     shared    bytes of the shared memory whose size a launch sets
-    grid, numbers   where they are given, the SPIR-V is for this grid, and these whole numbers among the arguments, only
+    grid, numbers   where they are given, the SPIR-V is for this grid, and these integers among the arguments, only
 
     Raises NotNative for what is not there natively, MayMissBarrier for a barrier that some threads may miss.
     """

@@ -19,7 +19,7 @@ from .machine_code import CountError, assembled, instructions, kind
 from .round_trips import order_of, trips
 
 SHORT = 64  # K of the shorter of two runs, at least: rows of A and B then lie in lines of their own
-# Where threads n and n ^ 1, or n and n ^ 2, of a warp always ask for the same 16 bytes, a load takes half the rounds.
+# Where threads n and n ^ 1, or n and n ^ 2, of a warp always ask for the same 16 bytes, it takes half the wavefronts.
 # Source: Greg Smith of NVIDIA, forums.developer.nvidia.com/t/unexpected-shared-memory-bank-conflict/77228.
 PAIRED = 2
 # A line of the PTX that becomes as many instructions as it runs.
@@ -90,7 +90,7 @@ def numbered(ptx):
 def executions(code, loops, blocks, ptx, by_line, warps):
     """How often the warps of a run execute each instruction of the machine's code: a list of numbers.
 
-    `by_line`: how often they ran each line of the PTX. An instruction runs in each round of its innermost loop, or
+    `by_line`: how often they ran each line of the PTX. An instruction runs in each iteration of its innermost loop, or
     once; one whose line ran less often, as behind a guard, runs as often as its line. Where the compiler moved some
     from other places, those of a basic block run as often as most of them say.
     """
@@ -110,18 +110,18 @@ def executions(code, loops, blocks, ptx, by_line, warps):
             first = 1
         for which in {first, 2}:
             of_a_kind[which][line][place] += 1
-    rounds, gone = {None: warps}, rounds_gone(ptx, by_line)
+    iterations, gone = {None: warps}, iterations_gone(ptx, by_line)
     for loop in sorted(set(where) - {None}, key=lambda loop: loop[0] - loop[1]):
-        said = (rounds_said(loop, copies, rounds, gone) for copies in of_a_kind)
-        rounds[loop] = max(next(filter(None, said), [0]))
-    times = [min(rounds[loop], by_line.get(line, 0)) for loop, (_, line) in zip(where, code, strict=True)]
+        said = (iterations_said(loop, copies, iterations, gone) for copies in of_a_kind)
+        iterations[loop] = max(next(filter(None, said), [0]))
+    times = [min(iterations[loop], by_line.get(line, 0)) for loop, (_, line) in zip(where, code, strict=True)]
     for first, end in blocks:
         votes = Counter(times[first:end])
         times[first:end] = [max(votes, key=lambda many: (votes[many], many))] * (end - first)
     return times
 
 
-def rounds_gone(ptx, by_line):
+def iterations_gone(ptx, by_line):
     """{line of the PTX: how often warps went round its innermost loop, by what no guard stands before, or ran it}."""
     labels, gone = {}, {}
     for number, line in enumerate(ptx.splitlines(), 1):
@@ -134,25 +134,25 @@ def rounds_gone(ptx, by_line):
     return dict(by_line) | gone
 
 
-def rounds_said(loop, copies, rounds, by_line):
+def iterations_said(loop, copies, iterations, by_line):
     """How often warps go round a loop of the machine's code, as each of some lines of the PTX says it.
 
-    A line that ran 80 times and stands in the loop 4 times, since ptxas wrote out four rounds, makes 20. What it ran in
-    places whose rounds are known does not count: a fifth copy outside, for rounds that were left over. A line says
-    nothing of this loop if it stands in another of unknown rounds more often. `by_line`: of `rounds_gone`.
+    A line that ran 80 times and stands in the loop 4 times, since ptxas unrolled it by four, makes 20. What it ran in
+    places whose iterations are known does not count: a fifth copy outside, for those left over. A line says
+    nothing of this loop if it stands in another of unknown iterations more often. `by_line`: of `iterations_gone`.
     """
     said = []
     for line, places in copies.items():
-        unknown = {place: many for place, many in places.items() if place not in rounds}
+        unknown = {place: many for place, many in places.items() if place not in iterations}
         if loop in places and places[loop] == max(unknown.values()):
-            elsewhere = sum(many * rounds[place] for place, many in places.items() if place in rounds)
+            elsewhere = sum(many * iterations[place] for place, many in places.items() if place in iterations)
             said.append(max(0, by_line.get(line, 0) - elsewhere) / places[loop])
     return said
 
 
 def work(code, times, run):
     """The `Work` of instructions that run so often; what each asked of memory on average, the run says."""
-    asked, fma, whole, requests, matrix = defaultdict(list), 0.0, 0.0, Counter(), Counter()
+    asked, fma, integers, requests, matrix = defaultdict(list), 0.0, 0.0, Counter(), Counter()
     for one in run.requests:
         asked[one.line].append(one)  # a copy asks two memories
     # Products of warp groups read shared memory themselves, as if each thread loaded 16 bytes.
@@ -161,11 +161,11 @@ def work(code, times, run):
     for (text, line), many in zip(code, times.tolist(), strict=True):
         does = kind(text)
         fma += many * (does == "FMA")
-        whole += many * (does == "whole-number arithmetic")
+        integers += many * (does == "integer arithmetic")
         if does.startswith(("shared", "global", "copy")) and many:
             for one in asked[line]:
                 requests[request(one, int(does.split()[-2]))] += many
-        if does.startswith("stack") and many:  # a spilled number of 32 threads is one line, kept in the first cache
+        if does.startswith("stack") and many:  # a spilled number of 32 threads is one line, kept in the L1 cache
             width = int(does.split()[-2])
             requests["global", width / 4, float(WARP * width)] += many
         if does == "matrix product" and many:
@@ -174,7 +174,7 @@ def work(code, times, run):
             for one in group if "HGMMA" in text else ():  # on average, since the assembler gives some another's line
                 requests[request(one, 16)] += many * one.instructions / products
     return Work(
-        round(fma, 6), round(whole, 6), round(float(times.sum()), 6),
+        round(fma, 6), round(integers, 6), round(float(times.sum()), 6),
         {key: round(many, 6) for key, many in sorted(requests.items())},
         {key: round(many, 6) for key, many in sorted(matrix.items())},
     )  # fmt: skip
@@ -195,13 +195,13 @@ def matrix_product(text):
 def request(one, width):
     """The key of `Work.requests` for an instruction that moves `width` bytes a thread, made from that line's.
 
-    A load that joins two of the PTX takes as many rounds of the banks as they did, and one that joins four the rounds
+    A load that joins two of the PTX takes as many wavefronts as they did, and one that joins four the wavefronts
     of their 16 bytes; one of matrices, or a copy, joins none.
     """
     wide = re.search(r"\.v4|^ldmatrix|^cp\.async|^wgmma", one.text)
     joined = width // 4 if one.memory == "shared" and not wide else 1
-    rounds = one.wide if joined == 4 and one.wide else joined * one.pieces
-    pieces = one.lines if one.memory == "global" else rounds
+    wavefronts = one.wide if joined == 4 and one.wide else joined * one.pieces
+    pieces = one.lines if one.memory == "global" else wavefronts
     of_four = width == 16 and (one.memory, one.act) == ("shared", "load") and not one.text.startswith("ldmatrix")
     if of_four and one.paired == one.instructions:
         pieces /= PAIRED

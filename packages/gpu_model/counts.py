@@ -12,15 +12,15 @@ class Work:
     """What all warps of a block ask for together.
 
     fma           multiply-adds, one for 32 threads
-    whole         instructions that compute with whole numbers
+    integers         instructions that compute with integers
     instructions  of all kinds
-    requests      {(memory, pieces, bytes): how many}: "shared" with rounds of the banks, "global" with lines of 128
+    requests      {(memory, pieces, bytes): how many}: "shared" with wavefronts, "global" with lines of 128
                   bytes, and the bytes that a request brings to its threads; a spilled register's is "global", too
     matrix        {type of A and B: multiply-adds of the matrix units}, all of them, not one for 32 threads
     """
 
     fma: float = 0.0
-    whole: float = 0.0
+    integers: float = 0.0
     instructions: float = 0.0
     requests: dict = field(default_factory=dict)
     matrix: dict = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Counts:
 
     def __post_init__(self):
         if len(self.side) != 3 or not min(self.side) > 0:
-            raise ValueError(f"side={self.side!r} does not do; give three whole numbers above 0: rows, columns, depth.")
+            raise ValueError(f"side={self.side!r} does not do; give three integers above 0: rows, columns, depth.")
 
 
 def read_counts(path: Path) -> dict:

@@ -19,10 +19,10 @@ def ceil_div(a, b):
     return -(-a // b)
 
 
-def whole(name, value, least=1):
-    """The whole number of that name, as an int. Raises ValueError for what is none, and for one below the least."""
+def integer(name, value, least=1):
+    """The integer of that name, as an int. Raises ValueError for what is none, and for one below the least."""
     if isinstance(value, bool) or not hasattr(value, "__index__") or operator.index(value) < least:
-        raise ValueError(f"{name}={value!r} does not do; give a whole number from {least}.")
+        raise ValueError(f"{name}={value!r} does not do; give an integer from {least}.")
     return operator.index(value)
 
 
@@ -34,15 +34,15 @@ class GPU:
     sms, clock       how many SMs it has, and their cycles a second: the data sheet's boost clock
     fma_lanes        float32 multiply-adds that an SM does in a cycle
     load_lanes       threads that an SM serves in a cycle, with a load or a store of 4 bytes
-    l1_bytes         bytes a cycle that an SM's first cache gives
-    l2_bytes         bytes a cycle that the second cache gives, as the share of one SM
+    l1_bytes         bytes a cycle that an SM's L1 cache gives
+    l2_bytes         bytes a cycle that the L2 cache gives, as the share of one SM
     l2_size          bytes that it holds
     bytes_per_s      of memory
-    latency          cycles until a number comes from memory; l2_latency: from the second cache
+    latency          cycles until a number comes from memory; l2_latency: from the L2 cache
     warps, blocks    that an SM keeps at once
     shared_bytes     shared memory of an SM, dealt out to blocks in pieces of `shared_piece` bytes
     reserved_bytes   shared memory that the system takes for each block
-    round_cycles     cycles for a round of the banks, or for a line of the first cache
+    wavefront_cycles cycles for a wavefront, or for a line of the L1 cache
     registers        32-bit registers of an SM, dealt out to warps in pieces of 256
     matrix           {type of A and B: multiply-adds with float32 sums that its matrix units do in a cycle}; a type is
                      such as "float16", or "float16, warp groups" for products that four warps ask for together
@@ -68,7 +68,7 @@ class GPU:
     shared_bytes: int
     shared_piece: int = 128
     reserved_bytes: int = 1024
-    round_cycles: int = 1
+    wavefront_cycles: int = 1
     registers: int = 65536
     matrix: dict = field(default_factory=dict, hash=False)
 
@@ -128,7 +128,7 @@ CHOSEN = {  # figures of `gpu`, and how they are spelled
     "sms": "{:,} multiprocessors",
     "clock": "{:.3g} cycles a second",
     "bytes_per_s": "{:.3g} bytes a second",
-    "l2_size": "{:,} bytes of second cache",
+    "l2_size": "{:,} bytes of L2 cache",
 }
 # What people, and nvidia-smi, write beside a GPU's name. Not 40gb, of an A100 whose memory is slower, and not pcie.
 BESIDE = ("nvidia", "geforce", "quadro", "tesla", "rtx", r"gpu$", r"sxm\d?", r"hbm\d?e?", r"(?:8|16|24|32|48|80|141)gb")
@@ -207,8 +207,8 @@ def occupancy(gpu: GPU | str, threads: int, registers: int, shared_bytes: int) -
     """
     gpus = ARCHS.get(gpu) if isinstance(gpu, str) else None
     gpu = next(one for one in GPUS.values() if one.arch == gpu) if gpus else known(gpu)
-    threads, registers = whole("threads", threads), whole("registers", registers)
-    shared_bytes = whole("shared_bytes", shared_bytes, 0)
+    threads, registers = integer("threads", threads), integer("registers", registers)
+    shared_bytes = integer("shared_bytes", shared_bytes, 0)
     warps, registers_a_warp = ceil_div(threads, WARP), 256 * ceil_div(registers * WARP, 256)
     pieces = ceil_div(shared_bytes + gpu.reserved_bytes, gpu.shared_piece)
     needs = {

@@ -19,7 +19,7 @@ from .gpus import Occupancy, occupancy
 SECONDS = 120  # that a tool may take
 
 # Addresses, counters, their tests.
-WHOLE_NUMBERS = r"U?(IMAD|IADD|LEA|SHF|LOP|ISETP|SEL|MOV|PRMT|IABS|IMNMX)|VIADD|R2UR|PLOP"
+INTEGERS = r"U?(IMAD|IADD|LEA|SHF|LOP|ISETP|SEL|MOV|PRMT|IABS|IMNMX)|VIADD|R2UR|PLOP"
 
 
 class CountError(Exception):
@@ -167,7 +167,7 @@ def inner_loop(listing):
         return None
     a, b = max(loops, key=lambda loop: sum(kind(text) == "FMA" for text in code[slice(*loop)]))
     counted = Counter(map(kind, code[a:b]))
-    order = sorted(counted, key=lambda name: (name != "FMA", name in ("whole-number arithmetic", "other"), name))
+    order = sorted(counted, key=lambda name: (name != "FMA", name in ("integer arithmetic", "other"), name))
     return InnerLoop("\n".join(code[a:b]), {name: counted[name] for name in order})
 
 
@@ -209,4 +209,4 @@ def kind(instruction):
     if found := re.match(r"(LD|ST)([SGL])\b(?:.*\.(64|128)\b)?", name):
         memory, act = {"S": "shared", "G": "global", "L": "stack"}[found[2]], {"LD": "load", "ST": "store"}[found[1]]
         return f"{memory} {act}, {int(found[3] or 32) // 8} bytes"
-    return "whole-number arithmetic" if re.match(WHOLE_NUMBERS, name) else "other"
+    return "integer arithmetic" if re.match(INTEGERS, name) else "other"

@@ -11,23 +11,23 @@ import math
 from dataclasses import dataclass
 
 from .counts import Counts
-from .gpus import GPU, WARP, Occupancy, ceil_div, known, occupancy, whole
+from .gpus import GPU, WARP, Occupancy, ceil_div, integer, known, occupancy
 
-REQUESTS = {  # why a request to shared memory or to the first cache takes the cycles that it takes: what it is
+REQUESTS = {  # why a request to shared memory or to the L1 cache takes the cycles that it takes: what it is
     "lanes": "each thread's address takes a lane",
-    "rounds": "of the banks of shared memory",
+    "wavefronts": "of the banks of shared memory",
     "lines": "of 128 bytes, one after the other",
-    "bytes": "that the first cache gives in a cycle",
+    "bytes": "that the L1 cache gives in a cycle",
 }
 UNITS = {  # name: what it is; in the order in which the course explains them
     "multiply-adds": "lanes that multiply and add",
     "memory": "bytes that waves of blocks bring from it",
-    "second cache": "bytes that blocks bring from it",
-    "loads and stores": "requests to shared memory and to the first cache",
+    "L2 cache": "bytes that blocks bring from it",
+    "loads and stores": "requests to shared memory and to the L1 cache",
     "losses": "what units that are busy at once take from each other",
     "waiting": "nobody works: all blocks of an SM wait for what they asked memory for",
-    "issue": "starts of instructions, one a cycle for each of four schedulers",
-    "whole numbers": "lanes that compute addresses and counters",
+    "issue": "instructions that start, one a cycle for each of four schedulers",
+    "integers": "lanes that compute addresses and counters",
     "matrix units": "products of small matrices that a warp asks for as one",
 }
 ON_TOP = ("losses", "waiting")  # of the longest of the others
@@ -43,7 +43,7 @@ class Prediction:
     kernel, gpu, M, N, K
     units      {unit: seconds that it is at work}, for all of UNITS that are known, and for the matrix units where the
                kernel has work for them; "losses" and "waiting" come on top of the longest of the others
-    requests   the seconds of "loads and stores", by what each request took longest for: {"lanes", "rounds", "lines",
+    requests   the seconds of "loads and stores", by what each took longest for: {"lanes", "wavefronts", "lines",
                "bytes": seconds}
     blocks     of the whole grid; `waves`, how often an SM is filled with them
     occupancy  what an SM keeps at once
@@ -99,7 +99,7 @@ def predict(counts: Counts, gpu: GPU | str, M: int, N: int, K: int, by_rows: boo
     launch costs is left out. Raises ValueError for an unknown GPU, for sizes below 1, for a kernel of which not one
     block fits on the GPU, and for matrix units whose rate is not known.
     """
-    gpu, M, N, K = known(gpu), whole("M", M), whole("N", N), whole("K", K)
+    gpu, M, N, K = known(gpu), integer("M", M), integer("N", N), integer("K", K)
     rows, columns, depth = counts.side
     grid = ceil_div(M, rows), ceil_div(N, columns)
     blocks, tiles = math.prod(grid), ceil_div(K, depth)
@@ -117,7 +117,7 @@ def predict(counts: Counts, gpu: GPU | str, M: int, N: int, K: int, by_rows: boo
     units["loads and stores"] = sum(requests.values())
     held = gpu.l2_size >= counts.item * (M * K + K * N)
     moved = fetched(counts, grid, by_rows, together * gpu.sms, held, M, N, K)
-    units["second cache"] = moved[2] / (gpu.l2_bytes * gpu.sms * gpu.clock)
+    units["L2 cache"] = moved[2] / (gpu.l2_bytes * gpu.sms * gpu.clock)
     units["memory"] = moved[1] / gpu.bytes_per_s
     busiest = max(units.values())
     busy = busiest * sum((time / busiest) ** LOSSES for time in units.values()) ** (1 / LOSSES)
@@ -145,7 +145,7 @@ def cycles(work, gpu):
     for (memory, pieces, size), many in work.requests.items():
         needs = {
             "lanes": WARP / gpu.load_lanes,
-            "rounds" if memory == "shared" else "lines": pieces * gpu.round_cycles,
+            "wavefronts" if memory == "shared" else "lines": pieces * gpu.wavefront_cycles,
             "bytes": size / gpu.l1_bytes if memory == "global" else 0,
         }
         slowest = max(needs, key=needs.get)
@@ -153,17 +153,17 @@ def cycles(work, gpu):
     matrix = {"matrix units": sum(many / gpu.matrix[of] for of, many in work.matrix.items())} if work.matrix else {}
     units = {
         "multiply-adds": work.fma * WARP / gpu.fma_lanes,
-        "whole numbers": work.whole * WARP / 64,  # lanes of each GPU here, by the programming guide's table
+        "integers": work.integers * WARP / 64,  # lanes of each GPU here, by the programming guide's table
         "issue": work.instructions / 4,
     }
     return requests | matrix | units
 
 
 def fetched(counts, grid, by_rows, wave, held, M, N, K):
-    """Bytes that memory moves: (fewest, predicted, most). `held`: whether the second cache holds A and B.
+    """Bytes that memory moves: (fewest, predicted, most). `held`: whether the L2 cache holds A and B.
 
     The blocks of a wave run side by side, in the order of the grid, and share what they read. Where A and B fit into
-    the second cache, each number comes from memory once. At most, each block brings its own rows and columns.
+    the L2 cache, each number comes from memory once. At most, each block brings its own rows and columns.
     """
     (rows, columns, _), (down, across), blocks, item = counts.side, grid, math.prod(grid), counts.item
     fewest, most = item * (M * K + K * N) + 4 * M * N, item * blocks * (rows + columns) * K + 4 * M * N

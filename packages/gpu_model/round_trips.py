@@ -46,9 +46,9 @@ def order_of(loops: list, times: list) -> list:
                 order += [at] * (2 * times[at] >= rate)
                 at += 1
                 continue
-            rounds = times[loop[1] - 1]
+            iterations = times[loop[1] - 1]
             inside = {one for one in inner if one != loop and loop[0] <= one[0] and one[1] <= loop[1]}
-            order += run(*loop, rounds, inside) * max(1, round(rounds / rate))
+            order += run(*loop, iterations, inside) * max(1, round(iterations / rate))
             at, inner = loop[1], inner - inside - {loop}
         return order
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from .published import COUNTERS, MEASURED, OURS, Ladder, as_it_ran
 
-MEMORY = ("second cache or memory", "barrier")  # what warps wait for while the model says that they wait
+MEMORY = ("L2 cache or memory", "barrier")  # what warps wait for while the model says that they wait
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def counters(kernels):
 
 
 def of_others():
-    """In whose queue do most warps wait, and in which third are the starts of instructions?"""
+    """In whose queue do most warps wait, and in which third are the issue slots?"""
     for seen in COUNTERS:
         ladder = Ladder(seen["gpu"], seen["source"], {})
         for step, limit in seen["limit"].items():
@@ -65,7 +65,7 @@ def of_others():
             p = Ladder(seen["gpu"], seen["source"], {}).predicted(step)
             ours = 100 * p.units["issue"] / p.seconds
             same = min(2, int(3 * share / 100)) == min(2, int(3 * ours / 100))
-            question = "starts of instructions, by others' counters: the same third?"
+            question = "issue slots, by others' counters: the same third?"
             yield Tested(question, p.gpu, step, f"{share:.0f}%", f"{ours:.0f}%", same)
 
 

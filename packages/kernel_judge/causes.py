@@ -121,7 +121,7 @@ def nothing(product, wrong, right):
 
 
 def holes(product, wrong, right):
-    """NaN in C: never stored there, or made, or read from behind the end of A or B?"""
+    """NaN in C: never stored there, or made, or read from past the end of A or B?"""
     with_holes = [Launch(r.A, r.B, r.C, r.holes) for r in wrong if r.holes.any()]
     if not with_holes:
         return None
@@ -162,12 +162,12 @@ def place(product, launches):
 # -------------------------------------------------------------------------------------- how numbers are held and drawn
 
 
-def whole_numbers(product, wrong, right):
-    """C holds whole numbers only, and is right for an A and a B of whole numbers."""
-    if any((np.rint(r.C) != r.C).any() for r in wrong):  # NaN is no whole number
+def integers_only(product, wrong, right):
+    """C holds integers only, and is right for an A and a B of integers."""
+    if any((np.rint(r.C) != r.C).any() for r in wrong):  # NaN is no integer
         return None
     if again(product, *(np.rint(8 * X) + 9 for X in (wrong[-1].A, wrong[-1].B))):
-        return Finding(Kind.WRONG_NUMBERS, "whole_numbers")
+        return Finding(Kind.WRONG_NUMBERS, "integers_only")
     return None
 
 
@@ -310,7 +310,7 @@ def with_rows_of(X, length):
 
 
 def starts_off_zero(product, wrong, right):
-    """Every element of a wrong C is too large or too small by the same whole number."""
+    """Every element of a wrong C is too large or too small by the same integer."""
     for r in wrong:
         excess = r.C - r.exact
         off = round(float(np.median(excess))) if np.isfinite(excess).all() else 0
@@ -426,7 +426,7 @@ def explains(product, name, found, X):
 CAUSES = (
     compiler,
     special_numbers,
-    whole_numbers,
+    integers_only,
     nothing,
     holes,
     rounds_amiss,

@@ -133,7 +133,7 @@ def drawn(shape: tuple, inputs: str = "float32", turn: int = 0) -> tuple[np.ndar
     """Fresh operands A (M, K), B (K, N) for a check; in every other turn such as the type of its inputs holds.
 
     Nothing is lost of those, so their bound is narrow, and what is wrong shows. Once a kernel was right with numbers
-    that all differ, every fourth turn has zeros, whole numbers, tiny and huge ones. Long sums are drawn by `late`.
+    that all differ, every fourth turn has zeros, integers, tiny and huge ones. Long sums are drawn by `late`.
     """
     M, N, K = shape
     A, B = uniform(M, K), uniform(K, N)
@@ -164,7 +164,7 @@ def late(A: np.ndarray, B: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def mixed(X: np.ndarray, far: int) -> np.ndarray:
     """X, a row of it for each row or column of the product, with numbers that a kernel may look for.
 
-    Zeros of both signs and whole numbers, equal ones side by side, a row and a column of zeros, and rows that are
+    Zeros of both signs and integers, equal ones side by side, a row and a column of zeros, and rows that are
     2**far times as large and as small: such a row's bound is as much wider or narrower.
     """
     random, X = np.random.default_rng(), X.copy()

@@ -165,7 +165,7 @@ class RocKernel:
         except (TypeError, ValueError):
             raise ValueError(
                 f"{self.__name__}[{launch!r}] is no launch; write {self.__name__}[groups, group_size], "
-                f"each a whole number or a tuple of up to three."
+                f"each an integer or a tuple of up to three."
             ) from None
         if not (1 <= len(groups) <= 3 and 1 <= len(size) <= 3) or min(*groups, *size) < 1:
             raise ValueError(

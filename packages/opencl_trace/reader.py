@@ -294,7 +294,7 @@ class Reader:
         return int(found[1] or 1)
 
     def whole(self, node):
-        """The value of a whole-number expression of C, such as 64 / 8."""
+        """The value of an integer expression of C, such as 64 / 8."""
         text = self.words(node) if node else ""
         try:
             return Evaluator()(text).value()

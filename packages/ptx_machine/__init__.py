@@ -8,7 +8,7 @@ from .cuda_source import from_cuda
 from .launch import run
 from .reader import PTXError
 from .results import KINDS, LOADS_AND_STORES, Finding, Requests, Run
-from .warps import BANKS, LINE, NOBODY, SECTOR, WARP, bank_rounds, sectors
+from .warps import BANKS, LINE, NOBODY, SECTOR, WARP, sectors, wavefronts
 
 __all__ = [
     "BANKS",
@@ -22,8 +22,8 @@ __all__ = [
     "PTXError",
     "Requests",
     "Run",
-    "bank_rounds",
     "from_cuda",
     "run",
     "sectors",
+    "wavefronts",
 ]

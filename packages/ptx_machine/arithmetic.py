@@ -25,11 +25,11 @@ IN_MEMORY = TYPES | {"b8": np.dtype(np.uint8), "u8": np.dtype(np.uint8), "s8": n
 del IN_MEMORY["pred"]
 
 
-# --------------------------------------------------------------------------------------- whole numbers
+# --------------------------------------------------------------------------------------- integers
 
 
 def carrying(short):
-    """`add`, `sub`, `mad.lo` or `mad.hi` of whole numbers with a carry from before: a function of both results.
+    """`add`, `sub`, `mad.lo` or `mad.hi` of integers with a carry from before: a function of both results.
 
     It takes the operands and then the flag, bool; it gives the result, unsigned, and the flag. That is the carry; after
     `sub` it says that nothing was borrowed, as on the hardware: NVIDIA's division of 128 bits adds it with `addc`.
@@ -57,7 +57,7 @@ WIDE = {TYPES[f"{kind}{bits}"]: TYPES[f"{kind}{2 * bits}"] for kind in "us" for 
 
 
 def high(a, b):
-    """The upper half of a product of whole numbers. NumPy has none of 128 bits, but arrays of Python's own numbers."""
+    """The upper half of a product of integers. NumPy has none of 128 bits, but arrays of Python's own numbers."""
     grown = np.multiply(a, b, dtype=WIDE.get(a.dtype, object))
     return np.array(grown >> 8 * a.dtype.itemsize).astype(a.dtype)
 
@@ -448,7 +448,7 @@ PERMUTED = {  # modes of `prmt`: which four of the eight bytes, by the last two 
     "ecr": (0x0000, 0x1110, 0x2210, 0x3210),
     "rc16": (0x1010, 0x3232, 0x1010, 0x3232),
 }
-BY_PARTS = {  # of two registers as two or four whole numbers each
+BY_PARTS = {  # of two registers as two or four integers each
     "vadd": operator.add,
     "vsub": operator.sub,
     "vavrg": lambda a, b: np.where(a + b >= 0, a + b + 1 >> 1, a + b >> 1),
@@ -550,7 +550,7 @@ def compared(name, both=False):
 
 
 def truth(kind, of):
-    """`set`: what stands for true, as a function of it: 1 as a float, all bits as a whole number."""
+    """`set`: what stands for true, as a function of it: 1 as a float, all bits as an integer."""
     if kind in SMALL:
         return lambda holds: rounded(np.asarray(holds, np.float64), kind)
     if kind == "f32":

@@ -63,7 +63,7 @@ def conversion(name):
 
 
 def holds(target, of):
-    """Whether a type of whole numbers holds all numbers of another: `cvt.sat` is refused then, as by ptxas."""
+    """Whether a type of integers holds all numbers of another: `cvt.sat` is refused then, as by ptxas."""
     target, of = np.iinfo(target), np.iinfo(of)
     return target.min <= of.min and of.max <= target.max
 
@@ -96,7 +96,7 @@ def to_tf32(a, way, words):
 
 
 def from_whole(a, kind, way):
-    """Whole numbers as float64: exactly, to the nearest, or so that rounding them once more is right."""
+    """Integers as float64: exactly, to the nearest, or so that rounding them once more is right."""
     if a.dtype.itemsize < 8 or (kind, way) == ("f64", "rn"):
         return a.astype(np.float64)
     low = (a & a.dtype.type(0xFFFFFFFF)).astype(np.float64)
@@ -110,7 +110,7 @@ def from_whole(a, kind, way):
 
 
 def to_whole(a, target, of):
-    """Floats as whole numbers, the nearest in range; NaN is 0, or of or for 64 bits 1 << bits - 1."""
+    """Floats as integers, the nearest in range; NaN is 0, or of or for 64 bits 1 << bits - 1."""
     limits = np.iinfo(target)
     inside = (a >= float(limits.min)) & (a < float(limits.max) + (limits.bits < 64))
     result = np.where(inside, a, 0).astype(target)
@@ -121,7 +121,7 @@ def to_whole(a, target, of):
 
 
 def clipped(target):
-    """Whole numbers brought into the range of a type."""
+    """Integers brought into the range of a type."""
     limits = np.iinfo(target)
 
     def function(a):

@@ -18,7 +18,7 @@ from .names import plain_name
 from .order import Order
 from .program import GLOBAL, bytes_of, decoded
 from .results import KINDS, Access, Finding, Requests, Run
-from .warps import LINE, NOBODY, WARP, around, bank_rounds, paired, sectors
+from .warps import LINE, NOBODY, WARP, around, paired, sectors, wavefronts
 
 LANES = 1 << 15  # threads that run side by side: enough to hide Python's own time
 ROOM = 1 << 26  # bytes for their registers
@@ -48,7 +48,7 @@ def run(
     """Run a kernel of a PTX text, with no GPU. Returns `Run`: arrays, counts and findings.
 
     ptx     as NVIDIA's compilers write it
-    grid    blocks along x, y and z; one to three whole numbers
+    grid    blocks along x, y and z; one to three integers
     block   threads of a block along x, y and z
     args    the kernel's arguments, by position: NumPy arrays where it takes a pointer, numbers elsewhere; for a
             structure, a dict of its members in their order, arrays among them where it holds pointers, or bytes or a
@@ -88,7 +88,7 @@ def run(
 
 def sides(given, what):
     """A grid or a block as (x, y, z). Raises TypeError or ValueError for what is none."""
-    example = f"{what}={given!r}; give a tuple of one to three whole numbers of 1 or more, such as (16, 16)."
+    example = f"{what}={given!r}; give a tuple of one to three integers of 1 or more, such as (16, 16)."
     try:
         whole = tuple(map(operator.index, given))
     except TypeError:
@@ -400,9 +400,9 @@ class Launch:
         asked = np.full((warps * WARP, units.shape[1]), NOBODY)
         asked[slots] = units
         asked = asked.reshape(warps, WARP, -1)
-        pieces = sectors(asked, size) if space == "global" else bank_rounds(asked)
+        pieces = sectors(asked, size) if space == "global" else wavefronts(asked)
         lines = sectors(asked, size, LINE)[1] if space == "global" else 0
-        wide = bank_rounds(around(asked))[1] if space == "shared" and asked.shape[2] == 1 else 0
+        wide = wavefronts(around(asked))[1] if space == "shared" and asked.shape[2] == 1 else 0
         return pieces[0], address.size * op.width, *pieces[1:], lines, paired(asked), wide
 
     def spell_thread(self, thread):
@@ -488,10 +488,10 @@ class Launch:
             self.room = 0
             return
         self.room -= lanes.size
-        self.traced.append(self.access(op, blocks.threads[lanes], blocks.rounds[lanes], *more))
+        self.traced.append(self.access(op, blocks.threads[lanes], blocks.phases[lanes], *more))
 
-    def access(self, op, threads, rounds, memory, act, *touched):
+    def access(self, op, threads, phases, memory, act, *touched):
         """An `Access` by threads, by their numbers among all."""
         at, (block, thread) = op.instruction, np.divmod(threads, self.slots)
-        who = (block.astype(np.int32), thread.astype(np.int32), np.asarray(rounds, np.int32))
+        who = (block.astype(np.int32), thread.astype(np.int32), np.asarray(phases, np.int32))
         return Access(at.line, at.source, at.text, memory, act, *who, *touched)

@@ -46,7 +46,7 @@ class Blocks:
     ready      {instruction: lanes that stand there}, each (n,) and in order; `waiting` likewise, at barriers, and
                `meeting`, at instructions that warps do together
     threads    (lanes,) int64: the thread's number among those of all blocks, with room for whole warps
-    passed     (lanes,) int64: when each passed its block's last barrier; `rounds`, int32, how many it passed
+    passed     (lanes,) int64: when each passed its block's last barrier; `phases`, int32, how many it passed
     warps_know (lanes, 32) int64: until when each knows what its warp's threads did, by barriers of the warp; or None
     barrier, expected  (lanes,) int64, of kernels with several barriers: at which each stands, 16 of them a block, and
                how many threads that waits for, 0 for all; `arrived`, {barrier: clocks of threads that do not wait}
@@ -74,7 +74,7 @@ class Blocks:
         self.slots, self.warps = self.block_of * launch.slots + thread, blocks.size * launch.slots // WARP
         self.threads = blocks[self.block_of] * launch.slots + thread
         self.passed = np.zeros(self.lanes, np.int64)
-        self.rounds = np.zeros(self.lanes, np.int32)
+        self.phases = np.zeros(self.lanes, np.int32)
         self.warps_know = np.zeros((self.lanes, WARP), np.int64) if launch.program.warps_wait else None
         self.alive, self.staying = self.bits(everyone), self.lanes
         self.groups, self.copies = np.zeros(self.lanes, np.int64), []
@@ -505,7 +505,7 @@ class Blocks:
             if self.launch.program.orders:
                 for block in np.unique(self.block_of[lanes]):
                     self.launch.order.together(int(self.blocks[block]))
-        self.rounds[lanes] += 1
+        self.phases[lanes] += 1
         self.touched = None
         self.pass_by(passing)
         return True
@@ -1056,7 +1056,7 @@ class Blocks:
                 offsets = address.view(np.int64) - memory.addresses[array]
                 text += how_far(memory, array, int(offsets[first]), op.width)
                 away &= (offsets > -GAP // 2) & (offsets < memory.bytes[array] + GAP // 2)
-            who = self.threads[lanes[away]], self.rounds[lanes[away]]
+            who = self.threads[lanes[away]], self.phases[lanes[away]]
             accesses = (self.access(op, *who, space, array, offsets[away]),)
             self.launch.find("out of bounds", number, text, np.count_nonzero(~inside), accesses=accesses)
         crooked = address & op.odd
@@ -1065,12 +1065,12 @@ class Blocks:
             named = self.place_of(lanes[np.argmax(crooked > 0)]) | {"bytes": op.width, "multiple": op.width & -op.width}
             self.launch.find("misaligned", number, text, np.count_nonzero(crooked), values=named)
 
-    def access(self, op, threads, rounds, space, array, offsets):
+    def access(self, op, threads, phases, space, array, offsets):
         """What threads touch of one array, None for no array, as an `Access`; offsets (n,), from its first byte on."""
         name = "" if array is None else plain_name(self.memories[space].names[array])
         act = op.act.partition("_")[0]
         which = (name,), np.zeros(len(offsets), np.int32)
-        return self.launch.access(op, threads, rounds, space, act, *which, np.asarray(offsets, np.int64), op.width)
+        return self.launch.access(op, threads, phases, space, act, *which, np.asarray(offsets, np.int64), op.width)
 
     def spaces_of(self, address):
         """The memory that each of these addresses lies in: (names, which of them, (n,))."""
@@ -1143,7 +1143,7 @@ class Blocks:
             place = units.ravel()[row] * self.launch.program.unit % self.memories["shared"].size
             lane, (array, offset) = lanes[row // units.shape[1]], self.memories["shared"].array_at(place)
             text = f"{self.who(lane)} {does} {self.spell_shared(place, op.size)}, which no thread has written"
-            seen = (self.access(op, self.threads[[lane]], self.rounds[[lane]], "shared", array, [offset]),)
+            seen = (self.access(op, self.threads[[lane]], self.phases[[lane]], "shared", array, [offset]),)
             self.launch.find("uninitialised", number, text, np.count_nonzero(unwritten), accesses=seen)
         if np.count_nonzero(race):
             row = int(np.argmax(race))
@@ -1195,7 +1195,7 @@ class Blocks:
             f"{self.who(lane)} {does} {what}, which {others}{also} {did} at {self.launch.spell_line(other)}, "
             "and nothing orders the two"
         )
-        later = self.access(op, self.threads[[lane]], self.rounds[[lane]], space, array, [offset])
+        later = self.access(op, self.threads[[lane]], self.phases[[lane]], space, array, [offset])
         earlier = self.access(self.operations[other], [thread], [-1], space, array, [offset])
         self.launch.find("race", number, text, many, other, accesses=(later, earlier), several=several)
 
@@ -1330,5 +1330,5 @@ def how_far(memory, number, offset, width):
     if offset < 0:
         return f", {-offset} bytes before {name}"
     if offset < size:
-        return f": the last {offset + width - size} of them lie behind the end of {name}"
-    return f", {offset - size} bytes behind the end of {name}"
+        return f": the last {offset + width - size} of them lie past the end of {name}"
+    return f", {offset - size} bytes past the end of {name}"

@@ -30,20 +30,20 @@ def one_by_one(function, kind=np.float64):
 
 
 def away(a):
-    """The nearest whole number, halves away from zero."""
+    """The nearest integer, halves away from zero."""
     whole = np.trunc(a)
     return whole + np.copysign(np.abs(a - whole) >= 0.5, a)
 
 
 def gamma(x):
-    """Of 0 infinity with its sign, of negative whole numbers NaN."""
+    """Of 0 infinity with its sign, of negative integers NaN."""
     if x == 0:
         return math.copysign(math.inf, x)
     return math.nan if x == -math.inf else math.gamma(x)
 
 
 def log_gamma(x):
-    """Infinity at 0 and negative whole numbers."""
+    """Infinity at 0 and negative integers."""
     return math.inf if math.isinf(x) or (x <= 0 and x == math.floor(x)) else math.lgamma(x)
 
 

@@ -389,7 +389,7 @@ class Decoded:
         if name[0] == "cvt":
             function, of, to = self.widened(function, of, to, texts)
         fused, floats = name[0] in ("fma", "mad") and to[0] == "f", "f" in (to[0], of[0][0])
-        what = "FMA" if fused else "other float" if floats else "whole-number arithmetic"
+        what = "FMA" if fused else "other float" if floats else "integer arithmetic"
         op = self.compute(instruction, what, function, texts, to, of)
         if name[0] in ("shl", "shr") and not isinstance(op.of[1], tuple) and op.of[1] < bits_of(kind):
             op.function = np.left_shift if name[0] == "shl" else np.right_shift
@@ -468,7 +468,7 @@ class Decoded:
         to = self.operands((texts[0], "%carry"), (kind, "pred"))[: 1 + ("cc" in name)]
         if len(of) != (4 if short.startswith("mad") else 3):
             raise LookupError
-        return Operation(instruction, "compute", "whole-number arithmetic", carrying(short), to, of)
+        return Operation(instruction, "compute", "integer arithmetic", carrying(short), to, of)
 
     def widened(self, function, of, to, texts):
         """The same for `cvt`, whose operands may stand in registers wider than their types."""
@@ -485,7 +485,7 @@ class Decoded:
         return narrow, tuple(taken), given
 
     def held(self, text, kind):
-        """The type of whole numbers that a register holds where the instruction says `kind`: one as wide as it is."""
+        """The type of integers that a register holds where the instruction says `kind`: one as wide as it is."""
         bits = self.places[text][0] if text in self.places else max(bits_of(kind), 16)
         return f"{'s' if kind[0] == 's' else 'u'}{bits}" if kind[0] in "bus" and bits > bits_of(kind) else kind
 

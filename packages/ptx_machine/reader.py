@@ -219,7 +219,7 @@ def literal(text):
 
 
 def int_of(text):
-    """A whole number: decimal, octal behind a 0, hexadecimal or binary. Raises LookupError for anything else."""
+    """An integer: decimal, octal behind a 0, hexadecimal or binary. Raises LookupError for anything else."""
     digits = text.strip().removesuffix("U")
     sign, digits = (-1, digits[1:]) if digits[:1] == "-" else (1, digits)
     try:

@@ -14,7 +14,7 @@ LOADS_AND_STORES = (
     "asynchronous copy",
     "atomic",
 )
-KINDS = ("FMA", "matrix", "other float", "whole-number arithmetic", *LOADS_AND_STORES, "branch", "barrier", "other")
+KINDS = ("FMA", "matrix", "other float", "integer arithmetic", *LOADS_AND_STORES, "branch", "barrier", "other")
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,11 @@ class Requests:
     act           "load", "store" or "atomic"
     instructions  by warps
     bytes         that all threads moved
-    pieces        sectors of 32 bytes, or rounds of the banks, that they took
+    pieces        sectors of 32 bytes, or wavefronts, that they took
     fewest        as few as could do
     lines         of 128 bytes that they touched in global memory; 0 for shared memory
     paired        instructions in which threads n and n ^ 1, or n and n ^ 2, of a warp always ask for the same
-    wide          rounds of the banks that they would take if each thread asked for all 16 bytes around its 4, as where
+    wide          wavefronts that they would take if each thread asked for all 16 bytes around its 4, as where
                   a compiler joins four loads; 0 for wider ones
     """
 
@@ -89,7 +89,7 @@ class Access:
              where a warp loads or stores a matrix
     blocks   (n,) int32: the number of each thread's block in the grid; `threads`, its number in the block; x runs
              fastest, then y
-    rounds   (n,) int32: how many barriers of its block each had passed; -1 of a race's earlier access
+    phases   (n,) int32: how many barriers of its block each had passed; -1 of a race's earlier access
     arrays   names of the arrays that are touched; "" for what lies outside of all
     array    (n,) int32: which of them each thread touches, a number in `arrays`
     offsets  (n,) int64: from which byte of it on; `bytes` how many. Of what is out of bounds, of the nearest array
@@ -102,7 +102,7 @@ class Access:
     act: str
     blocks: np.ndarray
     threads: np.ndarray
-    rounds: np.ndarray
+    phases: np.ndarray
     arrays: tuple = ()
     array: np.ndarray | None = None
     offsets: np.ndarray | None = None
@@ -152,14 +152,14 @@ class Run:
         return self.total("pieces", "global")
 
     @property
-    def bank_rounds(self) -> int:
-        """Rounds of the banks that all warps' requests to shared memory took."""
+    def wavefronts(self) -> int:
+        """Wavefronts that all warps' requests to shared memory took."""
         return self.total("pieces", "shared")
 
     @property
     def bank_conflicts(self) -> int:
-        """Rounds beyond those that would have done."""
-        return self.bank_rounds - self.total("fewest", "shared")
+        """Wavefronts beyond those that would have done."""
+        return self.wavefronts - self.total("fewest", "shared")
 
     def total(self, what: str, memory: str, act: str | None = None) -> int:
         """The sum of that field of all `Requests` to that memory, or only of those that load, store or add."""
@@ -172,9 +172,9 @@ class Run:
     def __repr__(self):
         lines = [f"  {count:14,}  {kind}" for kind, count in self.executed.items() if count]
         lines.append(f"  global: {self.moved('global')}, {self.sectors:,} sectors")
-        if self.bank_rounds:
-            rounds = f"{self.bank_rounds:,} rounds of the banks, {self.bank_conflicts:,} of them for conflicts"
-            lines.append(f"  shared: {self.moved('shared')}, {rounds}")
+        if self.wavefronts:
+            wavefronts = f"{self.wavefronts:,} wavefronts, {self.bank_conflicts:,} of them for conflicts"
+            lines.append(f"  shared: {self.moved('shared')}, {wavefronts}")
         for finding in self.findings:
             lines.append(f"  {finding.kind}: {finding.message}")
             source = f" (line {finding.source} of the source)" * bool(finding.source)

@@ -61,8 +61,8 @@ def of_run(run: Run, across: int, shared: dict, line_of: Callable[[int], int]) -
     shared   {what the compiler calls a shared array: (the source's name, bytes of an element)}; others have 4 bytes
     line_of  a function of a line that the PTX names: that of the source as it is shown
     """
-    # {what it does, where: number} of each place of the source that touches memory. Rounds of a loop that the compiler
-    # wrote out are one place.
+    # {what it does, where: number} of each place of the source that touches memory. Iterations of a loop that the
+    # compiler unrolled are one place.
     sites, notes = {}, []
     for one in run.trace:
         for number, compiled in enumerate(one.arrays if one.memory in ("global", "shared") else ()):
@@ -71,7 +71,7 @@ def of_run(run: Run, across: int, shared: dict, line_of: Callable[[int], int]) -
             site = name, (one.memory, line, reads, one.act != "load", one.bytes // size)
             mine = one.array == number
             at = np.full(np.count_nonzero(mine), sites.setdefault(site, len(sites)))
-            notes.append((at, *(of[mine] for of in (one.rounds, one.blocks, one.threads)), one.offsets[mine] // size))
+            notes.append((at, *(of[mine] for of in (one.phases, one.blocks, one.threads)), one.offsets[mine] // size))
     columns = [np.concatenate(column) for column in zip(*notes, strict=True)] or [np.zeros(0, int)] * 5
     names = np.array([name for name, _ in sites], str)[columns[0]]
     return records([of for _, of in sites], names, *columns, across)
@@ -144,7 +144,7 @@ class Row:
     """All accesses of one source line to one array.
 
     line     1-based; 0 where nobody knows it
-    pieces   sectors touched, or rounds that the banks took
+    pieces   sectors touched, or wavefronts
     fewest   as few of them as could do
     """
 
@@ -181,7 +181,7 @@ class Table:
 def by_line(rows: np.ndarray, source: str, pieces: str, count: Callable) -> Table:
     """Group `records` into instructions of warps, and add up what `count` says of them, by line and array.
 
-    `pieces`: what is counted; `count`: words (warps, 32, w) -> (instructions, pieces, fewest), as `bank_rounds` does.
+    `pieces`: what is counted; `count`: words (warps, 32, w) -> (instructions, pieces, fewest), as `wavefronts` does.
     """
     x, y, _ = rows["block"].T
     what = [rows["line"], rows["array"], rows["writes"], x, y, rows["round"]]

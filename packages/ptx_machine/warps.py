@@ -1,4 +1,4 @@
-"""What a warp asks for with one instruction: sectors of global memory, rounds of the banks of shared memory."""
+"""What a warp asks for with one instruction: sectors of global memory, wavefronts of shared memory."""
 
 import numpy as np
 
@@ -26,12 +26,12 @@ def sectors(units: np.ndarray, size: int, piece: int = SECTOR) -> tuple[int, int
     return int((rows[:, -1] >= 0).sum()), int(new.sum()), int(fewest.sum())
 
 
-def bank_rounds(words: np.ndarray) -> tuple[int, int, int]:
-    """How many rounds of the banks warps take: (instructions, rounds, the fewest that could serve as much).
+def wavefronts(words: np.ndarray) -> tuple[int, int, int]:
+    """How many wavefronts warps take: (instructions, wavefronts, the fewest that could serve as much).
 
     `words`: int64 (warps, 32, w), one instruction a warp: which w words of 4 bytes, 1, 2 or 4, each thread asks for,
     counted from bank 0; -1 for a thread that takes no part. Example: 32 threads that ask for every second word take 2
-    rounds, and 1 is the fewest.
+    wavefronts, and 1 is the fewest.
 
     A bank serves one word at a time; threads that ask for the same word are served together. A warp's request of 4
     bytes a thread is served at once; of 8 bytes, half a warp at a time; of 16 bytes, a quarter: so that no more than
@@ -59,7 +59,7 @@ def paired(units: np.ndarray) -> int:
 
 
 def around(words: np.ndarray) -> np.ndarray:
-    """The four words of the 16 bytes in which each thread's one word lies; `words` as for `bank_rounds`."""
+    """The four words of the 16 bytes in which each thread's one word lies; `words` as for `wavefronts`."""
     return np.where(words < 0, NOBODY, words // 4 * 4 + np.arange(4))
 
 

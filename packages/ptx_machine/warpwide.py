@@ -194,7 +194,7 @@ def multiply(kind, depth, sums, other=None):
     It is a function of registers, each (warps, 32).
 
     It takes who takes part, A's registers, B's and those of C: four of type `sums`, or two pairs of float16; it returns
-    as many. Of 8 bits and with sums of float16 they are exact to float64, and then rounded once; of whole numbers they
+    as many. Of 8 bits and with sums of float16 they are exact to float64, and then rounded once; of integers they
     are exact, and wrap.
     """
     of_c = 2 if sums == "f16" else 4

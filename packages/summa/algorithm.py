@@ -13,11 +13,11 @@ MOST = 1024  # ranks or workers that one machine is asked for
 
 
 def refuse(kind: str, most: float = 1e300, **values: object) -> None:
-    """Raise ValueError for a value, given by name, that is no "number" or "whole number" above 0, up to the most."""
-    kinds = numbers.Integral if kind == "whole number" else numbers.Real
+    """Raise ValueError for a value, given by name, that is not "a number" or "an integer" above 0, up to the most."""
+    kinds = numbers.Integral if kind == "an integer" else numbers.Real
     for name, value in values.items():
         if not isinstance(value, kinds) or isinstance(value, bool) or not 0 < value <= most:
-            raise ValueError(f"{name}={value!r} does not do; give a {kind} above 0, up to {most:g}.")
+            raise ValueError(f"{name}={value!r} does not do; give {kind} above 0, up to {most:g}.")
 
 
 def sizes_of(A: np.ndarray, B: np.ndarray) -> tuple[int, int, int]:

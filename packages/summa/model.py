@@ -16,7 +16,7 @@ class Network:
     bandwidth: float
 
     def __post_init__(self):
-        refuse("number", latency=self.latency, bandwidth=self.bandwidth)
+        refuse("a number", latency=self.latency, bandwidth=self.bandwidth)
 
 
 # 400 Gbit/s a port: https://docs.nvidia.com/networking/display/ConnectX7VPI/Introduction. That page names no latency;

@@ -45,8 +45,8 @@ def mpirun(ranks: int, *command: str, limit: float = LIMIT) -> str:
     caller can. `limit`: seconds, after which all are ended. Raises ValueError for a number of ranks or seconds that is
     none, RunFailed, with what the ranks said, where the run fails or takes longer, ImportError where there is no MPI.
     """
-    refuse("whole number", MOST, ranks=ranks)
-    refuse("number", limit=limit)
+    refuse("an integer", MOST, ranks=ranks)
+    refuse("a number", limit=limit)
     command = [mpiexec(), *BIND, "-n", str(ranks), sys.executable, "-m", f"{__package__}.rank", *command]
     with tempfile.TemporaryDirectory() as folder:
         errors, output = Path(folder, "errors"), Path(folder, "output")
@@ -122,7 +122,7 @@ def on_ranks(A: np.ndarray, B: np.ndarray, ranks: int, limit: float = LIMIT, mul
     Raises TypeError or ValueError for operands that do not fit, and for more ranks than C has parts for; RunFailed
     where a rank fails or takes longer than `limit`; ImportError where there is no MPI, or no such module.
     """
-    refuse("whole number", MOST, ranks=ranks)
+    refuse("an integer", MOST, ranks=ranks)
     pkgutil.resolve_name(multiply)
     size = sizes_of(A, B)
     choose_grid(ranks, *size)
@@ -151,7 +151,7 @@ def bytes_moved(M: int, N: int, K: int, p: int, q: int, i: int, j: int) -> tuple
     of its column, receive. That a broadcast may let them pass it on among themselves changes no sum. A is float32, M x
     K, B is K x N. Raises ValueError for a size, p or q below 1.
     """
-    refuse("whole number", M=M, N=N, K=K, p=p, q=q)
+    refuse("an integer", M=M, N=N, K=K, p=p, q=q)
 
     def part(n, parts, at):
         return n * (at + 1) // parts - n * at // parts

@@ -21,12 +21,12 @@ def cluster(workers: int, blocks: Iterable[tuple[int, int, int]] = (), multiply:
     these, so that no task that is timed builds or loads anything; its number is in the environment, as SUMMA_RANK.
     Raises ValueError for a number of workers or a size that is none, ImportError without Dask, or such a module.
     """
-    refuse("whole number", MOST, workers=workers)
+    refuse("an integer", MOST, workers=workers)
     blocks = list(blocks)
     for block in blocks:
         if len(block) != 3:
             raise ValueError(f"{block!r} in blocks= is no size; give (M, N, K).")
-        refuse("whole number", M=block[0], N=block[1], K=block[2])
+        refuse("an integer", M=block[0], N=block[1], K=block[2])
     pkgutil.resolve_name(multiply)
     from distributed import Client, LocalCluster
 

@@ -145,7 +145,7 @@ WRONG = {
         "a whole array in an element": ({"a[i] + b[i]": "a + b"}, "out[i] is one number"),
         "no guard, and two threads for an element": (
             {"    if i < out.size:\n        out[i]": "    out[i // 2]"},
-            "loads behind the end of a",
+            "loads past the end of a",
         ),
     },
     "01.3": {

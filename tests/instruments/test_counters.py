@@ -33,12 +33,12 @@ def test_times_are_predicted_as_near_to_the_gpus_as_they_were():
         {
             "multiply-adds": 39.9153,
             "memory": 6.395,
-            "second cache": 38.79,
+            "L2 cache": 38.79,
             "loads and stores": 395.5556,
             "losses": 16.6141,
             "waiting": 85.8938,
             "issue": 119.6018,
-            "whole numbers": 89.9176,
+            "integers": 89.9176,
             "matrix units": 0.6315,
         },
         abs=1e-3,
@@ -53,7 +53,7 @@ def test_the_model_agrees_so_often_and_each_miss_is_told():
     assert {question: (sum(said), len(said)) for question, said in asked.items()} == {
         "limits by a GPU's counters, our kernels": (18, 21),
         "limits by others' counters": (3, 3),
-        "starts of instructions, by others' counters": (5, 6),
+        "issue slots, by others' counters": (5, 6),
         "bank conflicts taken away": (9, 10),
         "other sizes of our kernels": (18, 21),
     }

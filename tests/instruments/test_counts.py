@@ -87,7 +87,7 @@ def test_odd_kernels_are_counted_as_their_machine_code_runs():
     body = "".join(f"            acc += A[row, k + {n}] * B[k + {n}, col]\n" for n in range(3))
     by_three = source.replace(one_loop, f"        while k + 3 <= A.shape[1]:\n{body}            k += 3\n{one_loop}")
     counts = counts_of(cuda_kernel(by_three, like="coalesced", BM=8, BN=32), "sm_80")
-    assert counts.tile.fma == 64 and counts.tile.whole < counts.tile.instructions
+    assert counts.tile.fma == 64 and counts.tile.integers < counts.tile.instructions
     assert counts.tile.requests == {("global", 1.0, 128.0): 128.0}
     one_warp = count(cuda_kernel("tiled", TILE=5), "sm_80")
     assert one_warp.tile.fma == 5

@@ -62,7 +62,7 @@ def counted(table, *accesses, monkeypatch):
     monkeypatch.setattr(touches, "trace", lambda *asked: traced(*accesses) if asked == (k, 1, 2, 3) else None)
     found = table(k, 1, 2, 3)
     assert all(row.code == k.source.splitlines()[row.line - 1].strip() for row in found.rows)
-    assert found.pieces == {coalescing: "sectors", bank_conflicts: "rounds"}[table]
+    assert found.pieces == {coalescing: "sectors", bank_conflicts: "wavefronts"}[table]
     return [(row.line, row.what, row.instructions, row.pieces, row.fewest) for row in found.rows]
 
 

@@ -214,8 +214,8 @@ def test_the_roof_rises_to_the_ridge_and_is_flat_from_there(drawn):
 
 
 def test_the_instructions_for_a_multiply_add_stand_end_to_end_by_what_they_are_for(drawn):
-    # Of 2 x 4 x 8 = 64 multiply-adds: 64 FMA; 32 loads and stores of three kinds; 16 whole numbers; 48 others.
-    kinds = {"FMA": 64, "global load": 16, "shared load": 8, "shared store": 8, "whole-number arithmetic": 16}
+    # Of 2 x 4 x 8 = 64 multiply-adds: 64 FMA; 32 loads and stores of three kinds; 16 integers; 48 others.
+    kinds = {"FMA": 64, "global load": 16, "shared load": 8, "shared store": 8, "integer arithmetic": 16}
     mixed = dict.fromkeys(KINDS, 0) | kinds | {"branch": 40, "barrier": 8}
     pure = dict.fromkeys(KINDS, 0) | {"FMA": 128}
     runs = {
@@ -231,6 +231,6 @@ def test_the_instructions_for_a_multiply_add_stand_end_to_end_by_what_they_are_f
     ]
     assert ticks(ax.yaxis) == [(0, "mixed"), (1, "pure")] and ax.yaxis_inverted()
     assert [t.get_text() for t in ax.texts] == ["2.50", "2.00"] and ax.get_xlim() == (0, pytest.approx(2.75))
-    names = ["multiply-adds", "loads and stores", "whole numbers", "the rest"]
+    names = ["multiply-adds", "loads and stores", "integers", "the rest"]
     assert [t.get_text() for t in drawn[0].legends[0].get_texts()] == names
-    assert "mixed 2.50 (multiply-adds 1.00, loads and stores 0.50, whole numbers 0.25, the rest 0.75)" in text
+    assert "mixed 2.50 (multiply-adds 1.00, loads and stores 0.50, integers 0.25, the rest 0.75)" in text

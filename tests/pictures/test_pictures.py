@@ -14,7 +14,7 @@ from helpers.instruments import CompiledRun, predict, predicted_ladder
 from helpers.pictures import film, indices
 from ptx_machine import KINDS
 
-EXECUTED = dict.fromkeys(KINDS, 0) | {"FMA": 64, "shared load": 32, "global load": 16, "whole-number arithmetic": 8}
+EXECUTED = dict.fromkeys(KINDS, 0) | {"FMA": 64, "shared load": 32, "global load": 16, "integer arithmetic": 8}
 RUN = CompiledRun((), (), EXECUTED | {"branch": 8}, {}, (), (), "naive", 4, 4, 4, "")
 
 

@@ -52,12 +52,12 @@ def test_a_missing_guard_shows_the_end_of_the_array_and_what_lies_behind_it(dial
     text = picture_finding(findings(dialect, "naive", GUARD[dialect], "pass" * (dialect == "CUDA"), **sizes)[0]).text
     (array,) = drawn[-1].axes
     assert (0, 0, 5, 9, A) in frames(array)
-    if dialect == "CUDA":  # in the first round of its loop
+    if dialect == "CUDA":  # in the first iteration of its loop
         rows = 32
-        assert text == "thread (5, 0) of block (0, 0) loads behind the end of A"
+        assert text == "thread (5, 0) of block (0, 0) loads past the end of A"
     else:  # Oclgrind names one
         rows = 6
-        assert text == "work-item (5, 0) of work-group (0, 0) loads behind the end of A"
+        assert text == "work-item (5, 0) of work-group (0, 0) loads past the end of A"
     behind = {(r, c): FAULT if c == 0 else PAPER for r in range(5, rows) for c in range(9)}
     assert cells(array) == {(r, c): tint(A, 0.4) for r in range(5) for c in range(9)} | behind
 

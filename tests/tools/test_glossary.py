@@ -2,10 +2,12 @@
 
 import ast
 import re
+from pathlib import Path
 
 import glossary
 from distribution import PACKAGES, sources
 from nbformat import v4
+from notebooks import ROOT
 
 from kernel_judge import Kind
 
@@ -84,3 +86,31 @@ def test_the_longest_term_wins_and_linking_twice_changes_nothing():
         f"**Bank conflicts**; {link('banks', 'bank')}."
     ]
     assert linked(*once) == once
+
+
+HOME_MADE = {  # words that no search engine knows, and the field's
+    r"(second|first) \[?cache": "L2 cache, L1 cache",
+    r"whole[- ]numbers?(?! of)": "integer",
+    r"turned round": "transposed",
+    r"rounds? of the banks": "wavefront",
+    r"starts? of instructions": "issue slots",
+    r"rounds? of (a|the|its) loop": "iteration",
+    r"(writes?|wrote) (it|them|\w+ rounds) out|writes out \w+ (round|iteration)s": "unroll",
+    r"behind the end": "past the end",
+}
+
+
+def test_the_fields_words_stand_everywhere():
+    """In the pages, in code, in what it says and in what is read beside them; the glossary keeps plain explanations."""
+    kinds, left_out = (".ipynb", ".py", ".md", ".toml", ".cl", ".ll"), ("zh_CN", "CHANGELOG.md", Path(__file__).name)
+    folders = ("notebooks", "helpers", "packages", "docs", "tools", "teaching", "tests")
+    files = [file for folder in folders for file in (ROOT / folder).rglob("*") if file.suffix in kinds]
+    assert len(files) > 300
+    home_made = re.compile("|".join(HOME_MADE), re.IGNORECASE)
+    found = [
+        (file.name, word[0])
+        for file in [*files, ROOT / "README.md"]
+        if not set(file.parts) & set(left_out)
+        for word in home_made.finditer(file.read_text("utf-8"))
+    ]
+    assert not found, f"write {HOME_MADE}"

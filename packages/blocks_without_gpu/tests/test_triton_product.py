@@ -67,7 +67,7 @@ def test_a_planted_fault_is_found(numbers, old, new, kind, said):
 def test_a_finding_names_the_line_of_the_source_once():
     run = run_triton(made(PRODUCT.replace("(row < M) & (k[None, :] < K)", "row < M")), 33, 70, 41, "float16", **TILE)
     [finding] = run.findings
-    assert finding.kind == "out of bounds" and "behind the end of A" in finding.message
+    assert finding.kind == "out of bounds" and "past the end of A" in finding.message
     assert finding.text.endswith("\n    from a = tl.load(A + row * K + k[None, :], mask=row < M, other=0.0)")
     assert finding.text in run.verdict
     assert run.ptx.splitlines()[finding.line - 1].strip() == finding.text.splitlines()[0] + ";"
@@ -138,14 +138,14 @@ def test_a_prediction_is_of_the_block_that_was_counted():
 
 
 def test_a_product_of_warp_groups_is_predicted_by_the_data_sheets_peak():
-    """The block's 64 x 64 x 1024, and rounds of the banks: of copies into shared memory, and of what is read there."""
+    """The block's 64 x 64 x 1024, and wavefronts: of copies into shared memory, and of what is read there."""
     p = predict_triton(made(), "H100", 1024, 1024, 1024, "float16", BM=64, BN=64, BK=32)
     h100, turns = GPUS["H100"], -(-16 * 16 // GPUS["H100"].sms)
     rate = h100.matrix["float16, warp groups"]
     assert p.bytes[0] == 2 * 2 * 1024**2 + 4 * 1024**2
     assert p.units["matrix units"] == pytest.approx(turns * 64 * 64 * 1024 / rate / h100.clock)
     copied, read = 2 * 64 * 1024 * 2 / 128, 1024 / 16 * (64 + 64) * 32 / 128
-    assert p.requests["rounds"] == pytest.approx(turns * (copied + read) / h100.clock, rel=0.1)
+    assert p.requests["wavefronts"] == pytest.approx(turns * (copied + read) / h100.clock, rel=0.1)
 
 
 def test_the_table_counts_what_the_runs_counted():
@@ -157,7 +157,7 @@ def test_the_table_counts_what_the_runs_counted():
         row = line.replace(",", "").split()
         assert row[:2] == [name, f"{run.instructions / (32 * 32 * 16):.2f}"]
         assert (int(row[2]), float(row[3])) == (many, sum(one.bytes for one in loads) / 32 / many)
-        assert list(map(int, row[6:])) == [run.bank_rounds, run.bank_conflicts] and len(line) == len(head)
+        assert list(map(int, row[6:])) == [run.wavefronts, run.bank_conflicts] and len(line) == len(head)
     assert [line.split()[2] for line in lines] == ["8", "8"]  # of A and B by 4 warps: 16 bytes a thread, and 8
 
 

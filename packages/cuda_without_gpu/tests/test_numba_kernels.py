@@ -211,7 +211,7 @@ def test_a_variable_that_is_not_set_holds_minus_one_where_that_is_wanted_and_a_l
 # ----------------------------------------------------------------------------------------------------- launching
 
 
-def test_an_array_fits_a_signature_by_its_layout_and_the_size_of_its_whole_numbers():
+def test_an_array_fits_a_signature_by_its_layout_and_the_size_of_its_integers():
     @cuda.jit("void(int32[:, ::1])")
     def nothing(x):
         pass
@@ -407,7 +407,7 @@ def test_what_a_kernel_does_wrong_is_an_error_with_the_line():
         x[cuda.grid(1)] = 1  # one past the end
 
     x = np.zeros(8, np.float32)
-    with pytest.raises(KernelError, match=r"line \d+: out of bounds: thread .* behind the end of x\b.*\n.*one past"):
+    with pytest.raises(KernelError, match=r"line \d+: out of bounds: thread .* past the end of x\b.*\n.*one past"):
         too_far[1, 9](x)
     assert x.all(), "what the kernel stored before is there, as on a GPU"
 

@@ -192,7 +192,7 @@ def test_a_captured_array_of_the_device_is_read_written_and_named():
     out = np.zeros(1, "f4")
     shift[1, 1](out, 0)
     assert out[0] == 3 + 1 and CAPTURED[0] == 8
-    with pytest.raises(KernelError, match=r"4 bytes behind the end of (CAPTURED|PART)"):
+    with pytest.raises(KernelError, match=r"4 bytes past the end of (CAPTURED|PART)"):
         shift[1, 1](out, 2)
 
 

@@ -29,7 +29,7 @@ def test_a_load_that_joins_others_takes_their_rounds_and_half_where_pairs_ask_fo
     assert request(narrow, 16) == ("shared", 8.0, 512.0)
     assert request(paired, 16) == ("shared", 2.0, 512.0)
     assert request(paired, 4) == ("shared", 1.0, 128.0)
-    # Threads 32 bytes apart: 8 rounds for 4 bytes each, and no more for 16, since a quarter of them goes at a time.
+    # Threads 32 bytes apart: 8 wavefronts for 4 bytes each, and no more for 16, since a quarter of them goes at a time.
     assert request(one(5, "shared", "load", pieces=32, wide=32), 16) == ("shared", 8.0, 512.0)
     wide = one(5, "shared", "load", "ld.shared.v4.f32", pieces=16, size=512)
     assert request(wide, 16) == ("shared", 4.0, 512.0)
@@ -48,7 +48,7 @@ def listed(*rows):
 
 
 def test_a_loop_goes_round_as_often_as_its_multiply_adds_say():
-    """Eight products a warp, which ptxas wrote out four at a time, and a loop for those that were left over."""
+    """Eight products a warp, which ptxas unrolled by four, and a loop for those that were left over."""
     code = listed(
         (2, "LDS R1"), *[(3, "FFMA R2")] * 4, (4, "@P0 BRA"), (2, "LDS R1"), (3, "FFMA R2"), (4, "@P1 BRA"), (5, "STG")
     )

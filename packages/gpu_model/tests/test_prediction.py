@@ -26,9 +26,9 @@ def test_each_unit_takes_the_cycles_that_a_count_by_hand_gives():
     assert cycles["issue"] == pytest.approx(512 / 4)
     assert cycles["loads and stores"] == pytest.approx(64 * 2 + 2 * 32)
     assert {why: time * 1e9 / 4 for why, time in p.requests.items()} == pytest.approx(
-        {"lanes": 128, "rounds": 0, "lines": 64, "bytes": 0}
+        {"lanes": 128, "wavefronts": 0, "lines": 64, "bytes": 0}
     )
-    assert p.units["second cache"] == pytest.approx((2 * 64 * 16 * 4 + 64 * 32 * 4) / 100e9)
+    assert p.units["L2 cache"] == pytest.approx((2 * 64 * 16 * 4 + 64 * 32 * 4) / 100e9)
     assert p.limit == "loads and stores"
     assert p.units["waiting"] == 0
     assert p.blocks == 2
@@ -113,8 +113,8 @@ def test_numbers_of_two_bytes_move_half_of_the_bytes_of_a_and_b_and_fit_where_ot
     "kernel, product, said",
     [
         ({"shared_bytes": 200 * 1024}, {}, "made up: not one block fits on A6000; it takes"),
-        ({"threads": 0}, {}, "threads=0 does not do; give a whole number from 1"),
-        ({"shared_bytes": -1}, {}, "shared_bytes=-1 does not do; give a whole number from 0"),
+        ({"threads": 0}, {}, "threads=0 does not do; give an integer from 1"),
+        ({"shared_bytes": -1}, {}, "shared_bytes=-1 does not do; give an integer from 0"),
         ({}, {"K": True}, "K=True does not do"),
     ],
 )

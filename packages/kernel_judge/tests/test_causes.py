@@ -105,7 +105,7 @@ MADE = {
         "B is read as if its rows had K elements, not N",
     ),
     "k = 1": (skipping(1, 5, 9), "K is cut", "of each K-tile one product is missing, those for k = 1 of 5"),
-    "second tile": (skipping(4, 5, 6, 7), "K is cut", "k = 4 of 5; look at which tile each round takes"),
+    "second tile": (skipping(4, 5, 6, 7), "K is cut", "k = 4 of 5; look at which tile each iteration takes"),
     "B aside and down": (lambda A, B, C: A @ np.roll(np.roll(B, 1, 0), 2, 1), "wrong index", "where B["),
     "A aside and down": (lambda A, B, C: np.roll(np.roll(A, 1, 0), 2, 1) @ B, "wrong index", "where A["),
     "A by columns": (
@@ -120,10 +120,10 @@ MADE = {
         "wrong index",
         "where A[0, 1] belongs it takes A[1, 1]",
     ),
-    "whole numbers": (
+    "integers": (
         lambda A, B, C: np.trunc(A) @ np.trunc(B),
         "wrong numbers",
-        "right for whole numbers in A and B, and wrong for fractions",
+        "right for integers in A and B, and wrong for fractions",
     ),
     # https://github.com/ysh329/OpenCL-101/issues/16: row and col are both get_global_id(0)
     "one number for both": (
@@ -154,7 +154,7 @@ MADE = {
     "tiles that overlap": (
         lambda A, B, C: A * np.minimum(np.arange(1, len(B) + 1), 4) @ B,
         "wrong numbers",
-        "for k = 0, 1, ... it is there 1, 2, 3, 4, 4 times, where K is 5; look at which tile a round takes",
+        "for k = 0, 1, ... it is there 1, 2, 3, 4, 4 times, where K is 5; look at which tile an iteration takes",
     ),
     "tiles in float16": (
         lambda A, B, C: held(A, "float16") @ held(B, "float16"),

@@ -50,7 +50,7 @@ ENDS = [  # what a child does, what is said of it
     (lambda: sys.exit(0), "it ended its process (exit status 0)"),
     (lambda: ctypes.string_at(8), took_down(-signal.SIGSEGV)),
     (lambda: os.abort(), took_down(-signal.SIGABRT)),
-    (lambda: os.kill(os.getpid(), signal.SIGFPE), "likely since it divides a whole number by zero"),
+    (lambda: os.kill(os.getpid(), signal.SIGFPE), "likely since it divides an integer by zero"),
     (looks_for_ever, "it still ran after 2 s of computing"),
 ]
 

@@ -101,7 +101,7 @@ def test_who_touched_which_element_is_drawn():
     outside = OUTSIDE.replace("column 22", "column 20")
     [found] = [under_oclgrind(one, launched) for one in findings_in(outside, store)]
     assert found.drawn.elements == (0xE0 // 4,)
-    assert found.drawn.captions[0].message == "work-item (0, 0) of work-group (0, 2) stores behind the end of C"
+    assert found.drawn.captions[0].message == "work-item (0, 0) of work-group (0, 2) stores past the end of C"
     [first] = findings_in(outside + outside.replace("e0 at", "e4 at").replace("Local(0", "Local(3"), store)
     assert first.values["touched"] == found.values["touched"]
     [elsewhere] = findings_in(outside.replace("line 33", "line 9"), store)

@@ -41,7 +41,7 @@ def test_a_kernel_without_tiles_may_ask_the_launch_for_its_block(source, is_pyth
     "error, said",
     [
         ("clEnqueueNDRangeKernel failed: INVALID_WORK_GROUP_SIZE", "counts work-items, not groups"),
-        ("Kernel.set_arg failed", "whole numbers as np.int32(M)"),
+        ("Kernel.set_arg failed", "integers as np.int32(M)"),
         ("Buffer failed: INVALID_HOST_PTR", "COPY_HOST_PTR takes the numbers from hostbuf="),
         ("incompatible function arguments:\n  1. _cl.Buffer", "COPY_HOST_PTR takes the numbers from hostbuf="),
         ("Buffer failed: INVALID_VALUE", "its size is in bytes, C.nbytes"),

@@ -71,7 +71,7 @@ def test_a_race_is_told_with_both_threads_and_what_would_order_them(later, earli
 def test_what_lies_outside_is_told_and_drawn_from_the_first_to_the_last():
     load = access("load", 1, 2, array="A", offsets=(16, 24), size=8)
     outside = outside_on_ptx(found("out of bounds", load), LAUNCHED, (3,))
-    assert outside.message == "thread (1, 0) of block (0, 0) loads behind the end of A" and outside.lines == (3,)
+    assert outside.message == "thread (1, 0) of block (0, 0) loads past the end of A" and outside.lines == (3,)
     assert outside.drawn.elements == (6, 7)  # of 4, 5, 6 and 7 those that lie there
     before = outside_on_ptx(found("out of bounds", access("store", 0, array="A", offsets=(-4,))), LAUNCHED, ())
     assert before.message == "thread (0, 0) of block (0, 0) stores before A" and before.drawn.elements == (-1,)

@@ -80,7 +80,7 @@ def test_a_product_of_bfloat16_in_the_middle_and_a_little_more_or_less():
     assert got.tolist() == [1.5 + 2.0**-6, 1.5 + 2.0**-6, 1.5 + 2.0**-7]
 
 
-def test_whole_numbers_of_64_bits_are_rounded_once():
+def test_integers_of_64_bits_are_rounded_once():
     middles = (2 * np.arange(1 << 23, (1 << 23) + 9) + 1) << np.array([[0], [20], [38]])
     whole = np.concatenate([middles.ravel() + more for more in (-1, 0, 1)])
     assert np.array_equal(results("cvt.rn.f32.s64", whole), whole.astype(np.float32))

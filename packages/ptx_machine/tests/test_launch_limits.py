@@ -79,14 +79,14 @@ def test_views_are_pointers_into_their_array():
     race, *_ = ran([whole[2], whole[2, 1:]], block=(3,)).findings
     assert race.kind == "race" and "writes argument 0[9]" in race.message, "of the array that holds both"
     (finding,) = ran([whole[2, 2:], np.zeros(4, np.float32)]).findings
-    assert finding.kind == "out of bounds" and "0 bytes behind the end of argument 0" in finding.message
+    assert finding.kind == "out of bounds" and "0 bytes past the end of argument 0" in finding.message
 
 
 def test_an_access_that_begins_inside_and_none_for_an_array_are_said_plainly():
     with pytest.raises(TypeError, match=r"argument 1 \(o\) is None; the kernel takes a pointer there"):
         ran([np.zeros(4, np.float32), None])
     run = ran([np.zeros(14, np.uint8), np.zeros(4, np.float32)])
-    assert "the last 2 of them lie behind the end of argument 0" in run.findings[0].message
+    assert "the last 2 of them lie past the end of argument 0" in run.findings[0].message
 
 
 def test_a_trace_says_who_touched_what_in_order():
@@ -94,5 +94,5 @@ def test_a_trace_says_who_touched_what_in_order():
     load, store = ran([a, o], trace=True, names={0: "A"}).trace
     assert (load.memory, load.act, load.arrays, load.bytes) == ("global", "load", ("A",), 4) and load.line == 11
     assert load.threads.tolist() == [0, 1, 2, 3] and load.offsets.tolist() == [0, 4, 8, 12] and not load.blocks.any()
-    assert store.act == "store" and store.arrays == ("argument 1",) and not store.rounds.any()
+    assert store.act == "store" and store.arrays == ("argument 1",) and not store.phases.any()
     assert [len(ran([a, o], trace=most).trace) for most in (0, 7, 8)] == [0, 1, 2]

@@ -85,7 +85,7 @@ def test_threads_meet_again_in_the_middle_of_arithmetic(monkeypatch, way, wide):
         neg.f32 %f1, %f1;""")
     assert run and np.array_equal(-out, np.arange(32) + 100 * (np.arange(32) >= 9))
     assert {*run.by_line.values()} == {1}  # the warp does each line once
-    assert run.executed["whole-number arithmetic"] == 4 * 32 + 32 + 23 and run.executed["other float"] == 2 * 32
+    assert run.executed["integer arithmetic"] == 4 * 32 + 32 + 23 and run.executed["other float"] == 2 * 32
 
 
 def test_nothing_is_left_of_what_is_shifted_by_more_bits_than_it_has():
@@ -161,7 +161,7 @@ def test_a_barrier_holds_a_block_until_all_have_come():
         ld.shared.f32 %f1, [%rd4];"""
     run, out, a = by_hand(body, threads=64)
     assert run and np.array_equal(out, a[::-1]) and run.executed["barrier"] == 64
-    assert (run.moved("shared"), run.bank_rounds, run.bank_conflicts) == ("256 bytes loaded, 256 stored", 4, 0)
+    assert (run.moved("shared"), run.wavefronts, run.bank_conflicts) == ("256 bytes loaded, 256 stored", 4, 0)
     run, _, _ = by_hand(body.replace("bar.sync 0;", ""), threads=64)
     (race,) = run.findings
     assert race.kind == "race" and race.text == "ld.shared.f32 %f1, [%rd4]" and race.line == 28
@@ -199,7 +199,7 @@ def test_a_shared_array_is_checked_and_what_memory_an_address_means():
     assert run and (out == a[3]).all() and run.moved("shared") == "256 bytes loaded, 128 stored"
     for wrong, kind, words in (
         ("here+4", "misaligned", "moves 8 bytes at no multiple of 8"),
-        ("here+128", "out of bounds", "loads 8 bytes outside every array of shared memory, 0 bytes behind the end"),
+        ("here+128", "out of bounds", "loads 8 bytes outside every array of shared memory, 0 bytes past the end"),
         ("here+-8", "out of bounds", "memory, 8 bytes before here (32 times)"),
     ):
         run, out, _ = by_hand(f"""
@@ -274,9 +274,7 @@ def test_stores_to_global_memory_are_watched():
     assert finding.kind == "out of bounds" and finding.message.startswith("thread (31, 0)") and np.isnan(out[0])
     (access,) = finding.accesses
     assert (access.arrays, access.act, [*access.threads], [*access.offsets]) == (("out",), "store", [31], [128])
-    assert finding.message.endswith(
-        "stores 4 bytes outside every array of global memory, 0 bytes behind the end of out"
-    )
+    assert finding.message.endswith("stores 4 bytes outside every array of global memory, 0 bytes past the end of out")
 
 
 def test_atomic_additions_are_no_race_and_count_as_one_store():
@@ -414,7 +412,7 @@ def test_the_same_array_twice_is_one_and_the_callers_stay_as_they_are():
 @pytest.mark.parametrize(
     "more, error, words",
     [
-        ({"grid": 4}, TypeError, "grid=4; give a tuple of one to three whole numbers"),
+        ({"grid": 4}, TypeError, "grid=4; give a tuple of one to three integers"),
         ({"grid": (1, 0)}, ValueError, r"grid=\(1, 0\); give a tuple"),
         ({"block": (1, 1, 1, 1)}, ValueError, "block="),
         ({"block": (1.0,)}, TypeError, "block="),
@@ -446,12 +444,12 @@ def test_a_run_adds_up_what_its_lines_asked_for():
     rows += [("shared", "atomic", 2, 2, 2, 2), ("global", "store", 1, 5, 1, 1)]
     requests = tuple(ptx_machine.Requests(number, "", *row, 0, 0) for number, row in enumerate(rows))
     run = ptx_machine.Run((), (), {"FMA": 64, "branch": 32, "other": 0}, {}, requests, ())
-    assert (run.sectors, run.bank_rounds, run.bank_conflicts, run.instructions) == (33, 36, 20, 96)
+    assert (run.sectors, run.wavefronts, run.bank_conflicts, run.instructions) == (33, 36, 20, 96)
     assert repr(run).splitlines() == [
         "              64  FMA",
         "              32  branch",
         "  global: 100 bytes loaded, 5 stored, 33 sectors",
-        "  shared: 7 bytes loaded, 3 stored, 36 rounds of the banks, 20 of them for conflicts",
+        "  shared: 7 bytes loaded, 3 stored, 36 wavefronts, 20 of them for conflicts",
         "  no finding",
     ]
     wrong = (ptx_machine.Finding("race", "two threads", 3, "ld"), ptx_machine.Finding("unwritten", "never"))

@@ -18,7 +18,7 @@ from ptx_machine.arithmetic import TYPES
 from ptx_machine.formats import SMALL, exact
 
 MANY = 4096
-EDGES = {  # zero, subnormal numbers, one, the ends of the range, infinity, NaN, limits of whole numbers
+EDGES = {  # zero, subnormal numbers, one, the ends of the range, infinity, NaN, limits of integers
     16: [0, 0x8000, 1, 0x3FF, 0x400, 0x3C00, 0xBC00, 0x7BFF, 0x7C00, 0xFC00, 0x7E00, 0x3F80, 0x7F80, 0xFFFF, 0x7FFF],
     32: [0, 1 << 31, 1, 0x7FFFFF, 0x800000, 0x3F800000, 0xBF800000, 0x7F7FFFFF, 0x7F800000, 0xFF800000, 0x7FC00000,
          0x7F800001, 0x4B000000, 0x4F000000, 0x42FE0000, 0xC2FE0000, (1 << 32) - 1, (1 << 31) - 1],
@@ -39,7 +39,7 @@ ret; }
 
 
 def operands_of(rng, bits, kind):
-    """Numbers of so many bits: edges, any bits, small whole numbers, and floats of everyday size."""
+    """Numbers of so many bits: edges, any bits, small integers, and floats of everyday size."""
     word = np.dtype(f"u{bits // 8}")
     floats = rng.standard_normal(MANY) * 10.0 ** rng.integers(-3, 6, MANY)
     with np.errstate(over="ignore"):

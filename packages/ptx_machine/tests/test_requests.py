@@ -1,9 +1,9 @@
-"""What warps ask for: sectors of global memory and rounds of the banks, counted on paper."""
+"""What warps ask for: sectors of global memory and wavefronts, counted on paper."""
 
 import numpy as np
 import pytest
 
-from ptx_machine import LINE, NOBODY, bank_rounds, sectors
+from ptx_machine import LINE, NOBODY, sectors, wavefronts
 from ptx_machine.warps import around, paired
 
 LANES = np.arange(32)
@@ -26,7 +26,7 @@ def test_banks_serve_a_warp_a_half_or_a_quarter_at_a_time():
         (4 * (LANES % 8) + 128 * (LANES // 8), 4, (1, 4, 4)),
         (128 * (LANES % 8), 4, (1, 32, 4)),
     ):
-        assert bank_rounds(asked(words, width)) == expected, (words, width)
+        assert wavefronts(asked(words, width)) == expected, (words, width)
 
 
 def test_sectors_of_32_bytes():
@@ -46,7 +46,7 @@ def test_threads_that_take_no_part_ask_for_nothing():
     warps = np.full((3, 32, 1), NOBODY)  # of three warps one has two threads, one has one, and one has none
     warps[0, :2, 0] = 0, 32
     warps[1, 5, 0] = 0
-    assert bank_rounds(warps) == (2, 3, 2)
+    assert wavefronts(warps) == (2, 3, 2)
     assert sectors(warps, 4) == (2, 3, 2)
 
 
@@ -81,6 +81,6 @@ def test_pairs_of_threads_that_ask_for_the_same(words, pairs):
 def test_the_sixteen_bytes_around_a_word_take_the_rounds_of_quarters_of_a_warp():
     """Threads 8 words apart: all 32 in the same four banks take 8 rounds, and no more for four words each."""
     apart = np.arange(32).reshape(1, 32, 1)
-    assert bank_rounds(8 * apart)[1] == bank_rounds(around(8 * apart))[1] == 8
-    assert bank_rounds(around(apart))[1] == bank_rounds(around(4 * apart + 3))[1] == 4
+    assert wavefronts(8 * apart)[1] == wavefronts(around(8 * apart))[1] == 8
+    assert wavefronts(around(apart))[1] == wavefronts(around(4 * apart + 3))[1] == 4
     assert (around(np.full((1, 32, 1), NOBODY)) == NOBODY).all()

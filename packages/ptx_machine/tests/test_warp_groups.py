@@ -159,7 +159,7 @@ def test_signs_of_both_and_sums_that_are_begun_anew():
 
 
 def test_what_it_asks_of_shared_memory_is_counted():
-    """Of each step 64 rows of A and 64 columns of B, 32 bytes each; a round of the banks brings 128 bytes."""
+    """Of each step 64 rows of A and 64 columns of B, 32 bytes each; a wavefront brings 128 bytes."""
     run, *_ = ran("f16", 64, 1, (True, True))
     read = [one for one in run.requests if one.text.startswith("wgmma")]
     assert [(one.memory, one.act, one.bytes, one.pieces, one.fewest) for one in read] == [

@@ -1,4 +1,4 @@
-"""What a warp's threads do together, against NVIDIA's PTX ISA, whose formulas are written out here."""
+"""What a warp's threads do together, against NVIDIA's PTX ISA, whose formulas are unrolled here."""
 
 import ml_dtypes
 import numpy as np

@@ -19,7 +19,7 @@ SHAPES = [(6, 6, 6), (7, 9, 1), (1, 60, 33), (61, 1, 33), (40, 41, 1030), (257, 
 
 
 def draw(M, N, K):
-    """Whole numbers, whose products are exact in float32, in any order."""
+    """Integers, whose products are exact in float32, in any order."""
     rng = np.random.default_rng()
     return [rng.integers(-9, 10, shape).astype(np.float32) for shape in ((M, K), (K, N))]
 
@@ -99,11 +99,11 @@ def left_running():
 
 X = np.ones((3, 4), np.float32)
 REFUSED = [
-    (lambda: on_ranks(X, X.T, 10**6), "ranks=1000000 does not do; give a whole number above 0, up to 1024"),
+    (lambda: on_ranks(X, X.T, 10**6), "ranks=1000000 does not do; give an integer above 0, up to 1024"),
     (lambda: on_ranks(X, X.T, 7), r"7 ranks make no grid in which each has a part of C, 3 x 3: take fewer"),
-    (lambda: mpirun(True, "x"), "ranks=True does not do; give a whole number above 0, up to 1024"),
+    (lambda: mpirun(True, "x"), "ranks=True does not do; give an integer above 0, up to 1024"),
     (lambda: mpirun(1, "x", limit=0), "limit=0 does not do; give a number above 0"),
-    (lambda: bytes_moved(4, 0, 4, 1, 1, 0, 0), "N=0 does not do; give a whole number above 0"),
+    (lambda: bytes_moved(4, 0, 4, 1, 1, 0, 0), "N=0 does not do; give an integer above 0"),
     (lambda: on_ranks(X, X, 2), r"A is \(3, 4\) and B is \(3, 4\); give A \(M, K\) and B \(K, N\)"),
     (lambda: on_ranks(X[:, :0], X[:0], 2), r"A is \(3, 0\) and B is \(0, 4\).* no size of them 0"),
     (lambda: on_ranks(X.astype(float), X.T, 2), r"A is an array of float64, shape \(3, 4\); .* such as np.float32\(A"),

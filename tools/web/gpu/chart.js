@@ -9,7 +9,7 @@ export class Chart {
     const keys = ["bar", "spread", ...(contestants.length > 1 ? ["beside"] : [])];
     const heads = keys.map((key) => `<th role="columnheader" scope="col" class="gpu-${key}">${words[key]}</th>`);
     const cells = keys.map((key) => `<td role="cell" class="gpu-${key}" data-head="${words[key]}"></td>`);
-    // Roles are written out: on a phone a row is drawn as a grid, and would be no row any more.
+    // Roles are unrolled: on a phone a row is drawn as a grid, and would be no row any more.
     this.element = made(`<table class="gpu-chart" role="table"><caption>${texts.table}</caption>
       <thead role="rowgroup"><tr role="row">
         <th role="columnheader" scope="col" class="gpu-name">${words.name}</th>${heads.join("")}

@@ -1,5 +1,5 @@
 // Right kernels in many styles, for test_right_kernels.py, which says what each computes: 4 blocks of 64 threads read
-// a, 256 whole numbers, each of 0 to 255 once, and write o. n is 0 at first, and for what blocks tell each other.
+// a, 256 integers, each of 0 to 255 once, and write o. n is 0 at first, and for what blocks tell each other.
 #define T threadIdx.x
 #define B blockIdx.x
 #define I (B * 64 + T)

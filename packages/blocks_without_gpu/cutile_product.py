@@ -9,10 +9,11 @@ import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -41,27 +42,21 @@ MAKES = {  # what an operation of Tile IR makes of its text and of what it takes
     "addf": lambda text, a, b: [a + b],
     "subi": lambda text, a, b: [a - b],
     "muli": lambda text, a, b: [a * b],
+    "mulf": lambda text, a, b: [a * b],
+    "fma": lambda text, a, b, c: [a * b + c],
     "divi": lambda text, a, b: [-(-a // b) if "positive_inf" in text else a // b],
+    "reshape": lambda text, a: [np.reshape(a, tile_of(text)[0])],
+    "broadcast": lambda text, a: [np.broadcast_to(a, tile_of(text)[0])],
     "ftof": lambda text, a: [as_tf32(a) if text.endswith("xtf32>") else a.astype(tile_of(text)[1])],
     "mmaf": lambda text, a, b, acc: [(np.float32(a) @ np.float32(b) + acc).astype(tile_of(text)[1])],
 }
 
 
-@dataclass(frozen=True, repr=False)
-class TileRun(Judged):
+class TileRun(Judged, SimpleNamespace):
     """What came of running a cuTile product in NumPy: true where C (M, N) is right, and nothing was found.
 
-    `loaded_bytes`: of A and B, by all blocks. `findings`: `ptx_machine.Finding`. `tile_ir`: the text that ran.
+    M, N, K, numbers; C; `loaded_bytes` of A and B by all blocks; `findings`; `tile_ir`, the text that ran.
     """
-
-    M: int
-    N: int
-    K: int
-    numbers: str
-    C: np.ndarray
-    loaded_bytes: int
-    findings: tuple
-    tile_ir: str
 
     def __bool__(self):
         return not self.findings
@@ -87,43 +82,37 @@ def run_cutile(
     for machine.block in np.ndindex(ceil_div(N, constants["BN"]), ceil_div(M, constants["BM"]), 1):
         with np.errstate(all="ignore"):
             machine.do(machine.body, dict(machine.arguments))
-    lines = linecache.getlines(function_of(kernel).__code__.co_filename)
+    lines = linecache.getlines(kernel._annotated_function.pyfunc.__code__.co_filename)
     found = [replace(one, text=f"from {lines[one.source - 1].strip()}") for one in machine.findings.values()]
     found = (*found, *about_counts(machine.stores)) or about_numbers(C, A, B, numbers)
-    return TileRun(M, N, K, numbers, C, machine.loaded_bytes, found, text)
+    size = dict(M=M, N=N, K=K, numbers=numbers, loaded_bytes=machine.loaded_bytes)
+    return TileRun(**size, C=C, findings=found, tile_ir=text)
 
 
 def cutile_code(kernel: Callable, gpu: str, M: int, N: int, K: int, numbers: str = "float32", **constants) -> Counter:
     """Compile a cuTile product for a GPU that need not be there. Returns {instruction: how often the code has it}.
 
-    gpu    a GPU's name of `gpu_model.GPUS`, or an architecture, such as "sm_90"
-    M, N, K, the rest, and errors: as of `run_cutile`. The compiler is promised what cuTile's launch promises for them.
+    `gpu`: a name of `gpu_model.GPUS`, or an architecture, such as "sm_90". The rest, and errors, as of `run_cutile`.
     """
     arch = gpu if gpu.startswith("sm_") else known(gpu).arch
     code, _, _ = instructions(compiled(kernel, M, N, K, numbers, tuple(constants.items()), arch))
     return Counter(re.match(r"(?:@!?U?P\w+\s+)?(\w+)", text)[1] for text, _ in code)
 
 
-def function_of(kernel):
-    """The function under `@ct.kernel`. Raises ValueError for what is none."""
-    import cuda.tile as ct
-
-    if not isinstance(kernel, ct.kernel):
-        raise ValueError(f"{reprlib.repr(kernel)} is no cuTile kernel; give a function under @ct.kernel.")
-    return kernel._annotated_function.pyfunc
-
-
 @lru_cache(maxsize=64)
 def compiled(kernel, M, N, K, numbers, constants, arch=None):
     """The Tile IR of a product with those sides, or its machine code for an architecture, as text. Raises as above."""
-    function, constants = function_of(kernel), dict(constants)
+    import cuda.tile as ct
+    from cuda.tile import compilation
+
+    if not isinstance(kernel, ct.kernel):
+        raise ValueError(f"{reprlib.repr(kernel)} is no cuTile kernel; give a function under @ct.kernel.")
+    function, constants = kernel._annotated_function.pyfunc, dict(constants)
     _, _, _, *names = inspect.signature(function).parameters
     if {*names} != {*constants} or not {"BM", "BN"} <= {*names}:
         raise ValueError(f"{function.__name__} has the constants {', '.join(names)}; give BM, BN and all others.")
     if numbers not in ITEM:
         raise ValueError(f"numbers={reprlib.repr(numbers)}; they are one of {', '.join(ITEM)}.")
-    import cuda.tile as ct
-    from cuda.tile import compilation
 
     def matrix(rows, columns, item):  # with the promises of cuTile's launch
         return compilation.ArrayConstraint(

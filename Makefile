@@ -84,7 +84,7 @@ $(VENV)/web.stamp: $(VENV)/lab.stamp
 # One version of each package for every Python and system that pyproject.toml promises. Run `make test` after it.
 # The extras cuda12 and cuda13 want different versions of the same packages, so there are two files.
 COMPILE := UV_CUSTOM_COMPILE_COMMAND="make constraints" $(VENV)/bin/uv pip compile -q pyproject.toml --no-annotate \
-  --universal --fork-strategy fewest --python-version 3.11.2 --extra lab --extra test --extra many --extra web --extra blocks --extra successor --extra room
+  --universal --fork-strategy fewest --python-version 3.11.2 --extra lab --extra test --extra many --extra web --extra blocks --extra cutile --extra successor --extra room
 constraints: $(VENV)/test.stamp  ## the newest versions that pyproject.toml allows; UPGRADE= keeps those that are pinned
 	$(COMPILE) $(UPGRADE) --extra cuda13 -o tools/locks/constraints.txt
 	cp tools/locks/constraints.txt tools/locks/constraints-cuda12.txt

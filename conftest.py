@@ -108,9 +108,10 @@ def skip_pages(items, what):
 
 
 def mark_what_needs_other_languages(items):
-    """Page 18, and what judges its exercise, need Triton and Warp; of page 14 a cell needs numba-cuda's successor."""
-    if needs.lack("blocks"):
-        skip_pages(items, "blocks")
+    """Page 18 needs Triton and cuTile, as does what judges its exercises; a cell of page 14 numba-cuda's successor."""
+    for what in ("blocks", "cutile"):
+        if needs.lack(what):
+            skip_pages(items, what)
     if lack := needs.lack("successor"):
         for item in (item for item in items if "numba_cuda_mlir" in getattr(getattr(item, "cell", None), "source", "")):
             item.add_marker(pytest.mark.skip(reason=lack))

@@ -10,7 +10,6 @@ import os
 import platform
 import re
 import sys
-import types
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -279,19 +278,3 @@ def numpy_blas() -> str:
 
     library = numpy.show_config(mode="dicts")["Build Dependencies"]["blas"]
     return f"{library['name']} {library['version']}"
-
-
-def load_warp() -> types.ModuleType:
-    """Warp, loaded without what its library prints where there is no GPU. Raises ImportError where it is missing."""
-    import warp
-
-    warp.config.log_level = warp.LOG_WARNING
-    standard_error = os.dup(2)
-    with open(os.devnull, "w") as nowhere:
-        os.dup2(nowhere.fileno(), 2)
-        try:
-            warp.init()
-        finally:
-            os.dup2(standard_error, 2)
-            os.close(standard_error)
-    return warp

@@ -41,7 +41,8 @@ class Need(NamedTuple):
 NEEDS = {
     "compiler": Need("NVIDIA's compiler", "cuda13", 231, ("07", "09", "10", "17", "18")),
     "engines": Need("MPI and Dask", "many", 18, ("15",), ("mpi4py", "dask", "distributed")),
-    "blocks": Need("Triton and Warp", "blocks", 435, ("18",), ("triton", "warp")),
+    "blocks": Need("Triton", "blocks", 286, ("18",), ("triton",)),
+    "cutile": Need("cuTile", "cutile", 215, ("18",), ("cuda", "cuda.tile")),
     "successor": Need("numba-cuda-mlir", "successor", 266, ("14",), ("numba_cuda_mlir",)),
 }
 

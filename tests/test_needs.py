@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[1]
 CALLS = {
     "compiler": r"compiler_report\(|run_ptx\(|run_triton\(",
     "blocks": r"run_triton\(|predict_triton\(|import triton",
+    "cutile": r"run_cutile\(|cutile_code\(|import cuda.tile",
     "successor": r"import numba_cuda_mlir|from numba_cuda_mlir",
 }
 

@@ -43,6 +43,7 @@ def test_the_lines_of_a_readme_print_what_it_says(package, tmp_path):
     """Its blocks of Python that are no files."""
     if package == "blocks_without_gpu":
         pytest.importorskip("triton", reason="Triton is not installed: python3 tools/install.py blocks")
+        pytest.importorskip("cuda.tile", reason="cuTile is not installed: python3 tools/install.py cutile")
     programs = [(text, said) for name, language, text, said in blocks(package) if not name and language[:2] == "py"]
     assert programs
     for text, said in programs:

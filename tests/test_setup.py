@@ -43,7 +43,7 @@ def test_each_dependency_has_a_pin_that_satisfies_it(extra):
 # What comes with numba or numba-cuda, and libraries that a package looks for and can do without.
 COMES_WITH_ANOTHER = {"llvmlite", "cuda", "torch", "cupy"}
 # They may not be installed, and then nobody knows whose they are.
-BLOCKS = {"triton": "triton", "warp": "warp-lang", "numba_cuda_mlir": "numba-cuda-mlir"}
+BLOCKS = {"triton": "triton", "numba_cuda_mlir": "numba-cuda-mlir"}
 
 
 def declared(package):

@@ -26,7 +26,7 @@ def page(folder, name, cells):
 
 @pytest.fixture
 def shell(tmp_path, monkeypatch):
-    """A notebook's, with a page on the disk, neither Triton nor Warp, and its own tracebacks in `shell.usual`."""
+    """A notebook's, with a page on the disk, no Triton, and its own tracebacks in `shell.usual`."""
     page(tmp_path, "02_page.ipynb", CELLS)
     monkeypatch.setattr(notebook, "PAGES", tmp_path)
     monkeypatch.setattr(needs, "find_spec", lambda module: None)
@@ -50,7 +50,7 @@ def test_a_cell_shows_what_is_stored_and_so_do_those_that_use_it(shell, capsys):
     assert ran(shell, capsys, "from helpers import needs")[0]
     well, said, line = ran(shell, capsys, LACKS)
     assert well and said.endswith("0\n1\n2\n") and line.count("\n") == 1
-    assert line.startswith("Triton and Warp: not installed. ") and line.endswith(notebook.AS_STORED + "\n")
+    assert line.startswith("Triton: not installed. ") and line.endswith(notebook.AS_STORED + "\n")
     assert shell.display_pub.outputs[-1]["data"] == {"text/plain": "02_page.ipynb"}
     assert "before" not in shell.user_ns and "needs" in shell.user_ns
     for source, wanted in (("print(x + 1)", "3\n"), (LACKS, "0\n1\n2\n")):

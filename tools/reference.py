@@ -102,7 +102,6 @@ def imported(notebook):
         for node in ast.walk(tree)
         if isinstance(node, ast.ImportFrom)
         and (node.module or "").split(".")[0] in OURS
-        and not node.module.endswith(".example")  # a kernel that the page counts, which needs Triton to be imported
         for alias in node.names
     }
 

@@ -56,6 +56,7 @@ def course_errors():
 
 
 run_triton, predict_triton = map(course_errors(), (blocks_without_gpu.run_triton, blocks_without_gpu.predict_triton))
+run_cutile, cutile_code = map(course_errors(), (blocks_without_gpu.run_cutile, blocks_without_gpu.cutile_code))
 
 
 # -------------------------------------------------------------------------------- what the compiler makes of a kernel

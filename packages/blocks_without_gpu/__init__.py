@@ -1,9 +1,10 @@
-"""What does a Triton product compute, count and cost, with no GPU?
+"""What does a product in Triton or in cuTile compute, count and cost, with no GPU?
 
-`run_triton` and `predict_triton` are what one calls; README.md shows how. Triton is loaded when it is first asked for.
+README.md shows how. Triton and cuTile are loaded when they are first asked for.
 """
 
-from .product_run import side_by_side
-from .triton_product import BlockError, BlockRun, predict_triton, run_triton
+from .cutile_product import cutile_code, run_cutile
+from .product_run import BlockError, side_by_side
+from .triton_product import BlockRun, predict_triton, run_triton
 
-__all__ = ["BlockError", "BlockRun", "predict_triton", "run_triton", "side_by_side"]
+__all__ = ["BlockError", "BlockRun", "cutile_code", "predict_triton", "run_cutile", "run_triton", "side_by_side"]

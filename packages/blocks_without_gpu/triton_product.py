@@ -18,32 +18,22 @@ from gpu_model import GPU, Occupancy, Prediction
 from gpu_model.counting import SHORT, count_text
 from gpu_model.gpus import ceil_div, integer, known, known_arch
 
-from .product_run import CompiledRun, about_stores
+from .product_run import BlockError, CompiledRun, Judged, about_numbers, about_stores, complaint, operands
 
 ELEMENT = {"float32": "*fp32", "tf32": "*fp32", "float16": "*fp16"}  # what A and B hold, in Triton's words
 PROMISE = 16  # Triton's launch promises the compiler that a size is a multiple of 16 where it is
-UNIT = 2.0**-24  # unit roundoff of float32, in which all sums are
-TF32 = 2.0**-10  # of what TF32 keeps of a factor it loses less than this part
 ABOUT_LINES = re.compile(r"^\s*\.section\b[^{]*\{[^}]*\}\n?|^\s*\.(?:loc|file)\b.*\n", re.MULTILINE)
 WARPS = (1, 2, 4, 8, 16, 32)  # of a block
 UNROLLED, STAGES = 8192, 16  # multiply-adds of a thread for a tile, which Triton unrolls; stages: the most
-LONGEST, LARGEST, MOST = 1 << 17, 1 << 22, 1 << 28  # K, M * N and M * N * K that the PTX machine takes seconds for
-
-
-class BlockError(Exception):
-    """A program that does not compile. Its text has the compiler's words and, where there is one, the line."""
 
 
 @dataclass(frozen=True, repr=False)
-class BlockRun(CompiledRun):
+class BlockRun(CompiledRun, Judged):
     """What came of running a Triton product: a `CompiledRun`, with these besides.
 
     numbers       "float32", "tf32" or "float16"
     arch          the architecture that it was compiled for
     threads       of a block
-    swizzles      for each kind of tile in shared memory what Triton says of it, "vec = 4, perPhase = 2, maxPhase = 4":
-                  in pieces of `vec` numbers, row r's piece c stands at the place c ^ (r // perPhase % maxPhase);
-                  nothing of tiles that warp groups read
     shared_bytes  shared memory a block, which the launch adds
     registers     32-bit registers a thread, and `stack_bytes`, by the ptxas that comes with Triton
     """
@@ -51,7 +41,6 @@ class BlockRun(CompiledRun):
     numbers: str
     arch: str
     threads: int
-    swizzles: tuple
     shared_bytes: int
     registers: int
     stack_bytes: int
@@ -64,19 +53,14 @@ class BlockRun(CompiledRun):
         return gpu_model.occupancy(self.arch, self.threads, self.registers, self.shared_bytes)
 
     @property
+    def loaded_bytes(self) -> int:
+        """What all its threads load from global memory."""
+        return self.total("bytes", "global", "load")
+
+    @property
     def copies_left(self) -> int:
         """Groups of asynchronous copies that may be on their way while a tile is multiplied; a tile of A is one."""
         return max(map(int, re.findall(r"cp\.async\.wait_group\s+(\d+)", self.ptx)), default=0)
-
-    @property
-    def verdict(self) -> str:
-        """One line where C is right and nothing was found, else the first thing that was found."""
-        size = f"{self.M} x {self.N} x {self.K} of {self.numbers}"
-        if self:
-            return f"✓ {size}: right, each element within the bound"
-        first = self.findings[0]
-        where = f"\n    line {first.line} of the PTX: {first.text}" if first.line else ""
-        return f"✗ {size}: {first.kind}: {first.message}{where}"
 
 
 def run_triton(
@@ -110,13 +94,8 @@ def run_triton(
     ModuleNotFoundError where Triton is missing.
     """
     M, N, K = integer("M", M), integer("N", N), integer("K", K)
-    if K > LONGEST or M * N > LARGEST or M * N * K > MOST:
-        raise ValueError(
-            f"{M} x {K} times {K} x {N} would take the PTX machine minutes: it runs in Python. Stay at K <= {LONGEST}, "
-            f"M * N <= {LARGEST} and M * N * K <= {MOST}, such as 128 x 128 x 64."
-        )
-    function, constants, made = built(kernel, (M, N, K), numbers, warps, stages, known_arch(arch), constants)
     A, B = operands(arrays, M, N, K, numbers)
+    function, constants, made = built(kernel, (M, N, K), numbers, warps, stages, known_arch(arch), constants)
     run = launched(made, (ceil_div(N, constants["BN"]), ceil_div(M, constants["BM"])), A, B)
     findings = by_source(run.findings, function) + about_stores(run)
     findings = findings or about_numbers(run.arrays[2], A, B, numbers)
@@ -203,15 +182,6 @@ def launched(made, grid, A, B):
     return ptx_machine.run(made["ptx"], grid, (made["threads"],), args, **options)
 
 
-def operands(arrays, M, N, K, numbers):
-    """A (M, K) and B (K, N) as that kernel takes them: those that are given, or drawn."""
-    rng = np.random.default_rng()
-    A, B = arrays or (2 * rng.random(shape, np.float32) - 1 for shape in ((M, K), (K, N)))
-    if (np.shape(A), np.shape(B)) != ((M, K), (K, N)):
-        raise ValueError(f"arrays of {np.shape(A)} and {np.shape(B)}; give A of {(M, K)} and B of {(K, N)}.")
-    return (np.ascontiguousarray(side, "float16" if numbers == "float16" else "float32") for side in (A, B))
-
-
 def function_of(kernel):
     """The kernel, where it is a product's. Raises what `run_triton` does."""
     import triton
@@ -252,42 +222,17 @@ def compiled(function, element, promised, warps, stages, arch, constants):
         command = [triton.knobs.nvidia.cuobjdump.path, "--dump-resource-usage", str(cubin)]
         said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     registers, stack = (int(re.search(rf"{what}:(\d+)", said)[1]) for what in ("REG", "STACK"))
-    swizzles = tuple(re.findall(r"swizzled_shared<\{(vec = \d+, perPhase = \d+, maxPhase = \d+)", made.asm["ttgir"]))
     sizes = dict(shared_bytes=made.metadata.shared, registers=registers, stack_bytes=stack)
-    return dict(ptx=made.asm["ptx"], swizzles=swizzles, **sizes)
+    return dict(ptx=made.asm["ptx"], **sizes)
 
 
 def by_source(findings, function):
     """The first finding of each kind for each line of the kernel's source, and that line; it may be many of the PTX."""
     first = function.starting_line_number
-    lines = {first + at: line.strip() for at, line in enumerate(function.raw_src)}
+    written = {first + at: line.strip() for at, line in enumerate(function.raw_src)}
     kept = {}
     for finding in findings:
-        from_line = f"\n    from {lines[finding.source]}" if finding.source in lines else ""
+        from_line = f"\n    from {written[finding.source]}" if finding.source in written else ""
         where = finding.kind, finding.source if from_line else finding.line
         kept.setdefault(where, replace(finding, text=finding.text + from_line))
     return tuple(kept.values())
-
-
-def complaint(error):
-    """What a compiler's error says in its last lines: with Triton's, the line that it is about, without the arrow."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip(" ^")]
-    return " ".join(lines[-2:])[:300] or type(error).__name__
-
-
-def about_numbers(C, A, B, numbers):
-    """A finding where an element of C is not A @ B within the bound of its numbers; an empty tuple elsewhere.
-
-    The bound is that of sums in float32, in any order (Higham, section 3.5); TF32 besides cuts both factors short,
-    since Triton does not round them.
-    """
-    A, B = A.astype(np.float64), B.astype(np.float64)
-    cut = TF32 if numbers == "tf32" else 0
-    part = (1 + cut) ** 2 / (1 - UNIT * A.shape[1]) - 1  # 1 / (1 - K u) is 1 + gamma
-    wrong = ~(np.abs(C - A @ B) <= part * (np.abs(A) @ np.abs(B)))
-    many = int(np.count_nonzero(wrong))
-    if not many:
-        return ()
-    row, column = np.argwhere(wrong)[0]
-    times = f" ({many} elements)" if many > 1 else ""
-    return (ptx_machine.Finding("wrong numbers", f"C[{row}, {column}] is outside the bound of {numbers}{times}"),)

@@ -135,7 +135,7 @@ k += 8
             ),
         },
     },
-    "18.1": {
+    "18.2": {
         "addresses that move": """
 @triton.jit
 def mine(A, B, C, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PRECISION: tl.constexpr):
@@ -153,7 +153,13 @@ def mine(A, B, C, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
     tl.store(C + row * N + col, acc, mask=(row < M) & (col < N))
 """,
     },
-    "18.3": {"eight warps": {"BM=128, BN=64, BK=32, stages=4, warps=4": "BM=64, BN=128, BK=16, stages=4, warps=8"}},
+    "18.3": {
+        "an index by hand, and a sum": {
+            "ct.num_tiles(A, axis=1, shape=(BM, BK))": "ct.cdiv(A.shape[1], BK)",
+            "acc = ct.mma(a, b, acc)": "acc = acc + ct.mma(a, b, ct.zeros((BM, BN), ct.float32))",
+        },
+    },
+    "18.4": {"eight warps": {"BM=128, BN=64, BK=32, stages=4, warps=4": "BM=64, BN=128, BK=16, stages=4, warps=8"}},
 }
 
 WRONG = {
@@ -264,7 +270,7 @@ WRONG = {
         ),
         "the word as a number": ({".view(float32)": ""}, "wrong"),
     },
-    "18.1": {
+    "18.2": {
         "TF32 by itself": ({"acc, PRECISION)": "acc)"}, "PRECISION tells tl.dot not to"),
         "no dot": (
             {"tl.dot(a, b, acc, PRECISION)": "acc + tl.sum(a[:, :, None] * b[None, :, :], 1)"},
@@ -273,6 +279,24 @@ WRONG = {
         "each tile twice": (
             {"        acc =": "        a += 0.0 * tl.load(A + row * K, mask=row < M, other=0.0)\n        acc ="},
             "75,776 bytes of A and B at 64 x 128 x 48, where 73,728 do",
+        ),
+    },
+    "18.3": {
+        "K one short": (
+            {"shape=(BM, BK))": "shape=(BM, BK)) - 1"},
+            "K is cut: only the first 0 of 15 products are summed",
+        ),
+        "places swapped": ({"B, (k, x)": "B, (x, k)"}, "loads tile (0, 2) of B, which has 3 x 2"),
+        "A for B": ({"ct.load(B,": "ct.load(A,"}, "block (1, 0) loads tile (0, 1) of A, which has 4 x 1"),
+        "no padding": ({"(BM, BK), padding_mode=ct.PaddingMode.ZERO": "(BM, BK)"}, "not a number: C holds NaN"),
+        "float16 for the sum": (
+            {"acc = ct.mma(a, b, acc)": "acc = ct.mma(a, b, acc).astype(ct.float16).astype(ct.float32)"},
+            "binary digits; look for a type of fewer",
+        ),
+        "all tiles at one place": ({"C, (y, x)": "C, (0, 0)"}, "stored twice: at 64 x 128 x 48"),
+        "each tile twice": (
+            {"        acc =": "        a = a + ct.load(A, (y, k), (BM, BK)) * 0\n        acc ="},
+            "98,304 bytes of A and B at 64 x 128 x 48, where 73,728 do",
         ),
     },
 }

@@ -44,7 +44,7 @@ def test_the_installer_promises_what_the_project_does():
 )
 def test_the_pins_can_be_installed(python, system, pins):
     """uv reads what each pin requires, Python above all, and for which systems it is built (jieba is Python only)."""
-    extras = ["lab", "test", "many", "web", "blocks", "cuda12" if "cuda12" in pins else "cuda13"]
+    extras = ["lab", "test", "many", "web", "blocks", "cutile", "cuda12" if "cuda12" in pins else "cuda13"]
     command = [sys.executable, "-m", "uv", "pip", "compile", "-q", "pyproject.toml", "-c", LOCKS / pins, "--no-header"]
     command += ["--no-annotate", "--only-binary", ":all:", "--no-binary", "jieba", "--system-certs"]
     command += ["--no-python-downloads", "--python-version", python, "--python-platform", system]

@@ -108,7 +108,7 @@ def test_arrays_of_ones_own_are_multiplied_and_stay_as_they_are():
 def test_sizes_that_are_multiples_of_16_are_promised_and_others_are_not():
     """Then a load brings 16 bytes, and else one number, which is too little for an asynchronous copy of float16."""
     wide, narrow = (run_triton(made(), n, n, n, "float16", warps=2, **TILE) for n in (64, 63))  # 32 x 16 in 64 threads
-    at_once = [float(line.split()[3]) for line in repr(side_by_side({"64": wide, "63": narrow})).splitlines()[1:]]
+    at_once = [float(line.split()[3]) for line in side_by_side({"64": wide, "63": narrow}).splitlines()[1:]]
     assert at_once[0] == 16 and at_once[1] <= 2
     assert wide.executed["asynchronous copy"] and not narrow.executed["asynchronous copy"]
     assert wide.copies_left == 2 and narrow.copies_left == 0
@@ -150,14 +150,14 @@ def test_a_product_of_warp_groups_is_predicted_by_the_data_sheets_peak():
 
 def test_the_table_counts_what_the_runs_counted():
     runs = {name: run_triton(made(), 32, 32, 16, name, **TILE) for name in ("float32", "float16")}
-    head, *lines = repr(side_by_side(runs)).splitlines()
+    head, *lines = side_by_side(runs).splitlines()
     for line, (name, run) in zip(lines, runs.items(), strict=True):
         loads = [one for one in run.requests if (one.memory, one.act) == ("global", "load")]
         many = sum(one.instructions for one in loads)
         row = line.replace(",", "").split()
         assert row[:2] == [name, f"{run.instructions / (32 * 32 * 16):.2f}"]
         assert (int(row[2]), float(row[3])) == (many, sum(one.bytes for one in loads) / 32 / many)
-        assert list(map(int, row[6:])) == [run.bank_rounds, run.bank_conflicts] and len(line) == len(head)
+        assert list(map(int, row[6:])) == [run.wavefronts, run.bank_conflicts] and len(line) == len(head)
     assert [line.split()[2] for line in lines] == ["8", "8"]  # of A and B by 4 warps: 16 bytes a thread, and 8
 
 

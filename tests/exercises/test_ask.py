@@ -41,6 +41,7 @@ SLIPS = {
     "fewest_digits": lambda share: math.ceil(1 - math.log2(share)),  # without the square of u
     "shared_words": lambda WM, WN, held: round((WM + WN) / (WM * WN * held), 3),
     "wide_requests": lambda M, N, K, BM, BN, size: (M * K * (N // BN) + K * N * (M // BM)) / 128,
+    "lane_cycles": lambda TM, TN, width: 4 * TM / width,
     "reads_for_a_product": lambda TM: 2 / TM,
     "reads_of_a_patch": lambda TM, TN: 2 / max(TM, TN),
     "largest_side": lambda registers: max(s for s in (1, 2, 4, 8, 16) if s * s + 2 * s <= registers),

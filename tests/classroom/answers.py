@@ -8,6 +8,8 @@ tests/judge, and what learners do in the teacher's pages.
 STAGES_B = "Bs[ty, tx] = B[k0 + ty, col] if k0 + ty < K and col < N else float32(0)\n"
 ASK_A = "a_next = A[row, k0 + tx] if row < M and k0 + tx < K else float32(0)\n"
 ASK_B = "b_next = B[k0 + ty, col] if k0 + ty < K and col < N else float32(0)\n"
+COMPLETE = "cuda.syncthreads()  # both tiles are complete\n"
+NEXT = "fetch(A, B, row0, col0, k0 + BK, thread, a_new, b_new)\n"
 STORES = "As[now + ty, tx], Bs[now + ty, tx] = a_next, b_next\n"
 MULTIPLIES = "for k in range(TILE):\n    acc += As[now + ty, k] * Bs[uint32(now + k), tx]\n"
 SUMS_2D = "for i in range(TM):\n        for j in range(TN):\n            acc[i, j] += a_reg[i] * b_reg[j]"
@@ -84,7 +86,8 @@ if (i < M && j < N) {
     },
     "09.3": {"by vload4": {"As[k][ty + i * THREADS_Y]": "vload4(ty + i * THREADS_Y, (__local float *)As[k])"}},
     "09.4": {"B first, backwards": BACKWARDS | {TURNED + STAGES_B: STAGES_B + TURNED}},
-    "10.1": {
+    "10.2": {"asks above the barrier": {f"{COMPLETE}{NEXT}": f"{NEXT}{COMPLETE}"}},
+    "10.3": {
         "asks only if there is a next tile": {ASK_A + ASK_B: f"if k0 < K:\n    {ASK_A}    {ASK_B}"},
         "the other tile by its number": {
             STORES: f"now = k0 // TILE % 2 * TILE\n{STORES}",
@@ -200,6 +203,12 @@ WRONG = {
     },
     "09.4": {
         "not transposed": ({"As[tx, ty] =": "As[ty, tx] =", "As[k, ty]": "As[ty, k]"}, "not transposed"),
+    },
+    "10.2": {
+        "after the products": (
+            {NEXT: "", 'after = """\n': f'after = """\n{NEXT}'},
+            "waits: 0 reads between asking for A and storing it; 64 are there to do",
+        ),
     },
     "14.1": {
         "reads down the columns": (

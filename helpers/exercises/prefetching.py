@@ -8,7 +8,7 @@ import numpy as np
 from kernel_judge import Finding, Report
 
 from .. import ladder
-from ..instruments import Trace, trace
+from ..instruments import trace
 from ..language import said
 from ..launch import Kernel
 from ..launch.on_cuda import cuda_kernel
@@ -21,15 +21,12 @@ EARLY = "{reads} reads between asking for {name} and storing it; {most} are ther
 
 
 def asked_early(before: str, after: str, **parameters: int) -> Kernel:
-    """The CUDA kernel `vectorized`, in which each thread asks for its fours of the first tile above the loop over k0.
-
-    `before`, `after`: a learner's lines before and after the products, where `vectorized` has its two barriers.
-    """
-    lines = []
-    for line in cuda_kernel("vectorized").source.replace(f"            {ASK}", "").splitlines(keepends=True):
-        mine = {2: before, 4: after}.get(part_of(line))
-        lines.append(line if mine is None else indent(mine.strip("\n"), 12 * " ") + "\n")
-    source = "".join(lines).replace("        k0 = 0\n", f"        k0 = 0\n        {ASK}")
+    """The CUDA kernel `vectorized` that asks for its first tile above the loop, a learner's lines around the sums."""
+    source = cuda_kernel("vectorized").source.replace(f"            {ASK}", "")
+    for part, mine in (2, before), (4, after):
+        barrier = next(line for line in source.splitlines() if part_of(line) == part)
+        source = source.replace(barrier, indent(mine.strip("\n"), 12 * " "))
+    source = source.replace("        k0 = 0\n", f"        k0 = 0\n        {ASK}")
     return cuda_kernel(source, like="vectorized", **parameters)
 
 
@@ -69,17 +66,13 @@ def print_order(k: Kernel, M: int, N: int, K: int) -> None:
 
 
 def judge_early(k: Kernel) -> Report:
-    """Check a kernel with tiles, then judge when it asks for them. Returns a `Report`.
-
-    Three tiles of K: it loads no more than its rung, and a whole other tile is read between asking for a tile and
-    storing it.
-    """
+    """Check a kernel, what it loads, and that it reads a whole tile between asking for one and storing it."""
     return judged(k, lambda k: more_than_its_rung(k, *shape(k)), late)
 
 
 def judge_prefetching(k: Kernel) -> Report:
-    """The same, and it has one barrier a tile."""
-    return judged(k, lambda k: more_than_its_rung(k, *shape(k)), late, lambda k: crowded(trace(k, *shape(k))))
+    """The same, and that it has one barrier a tile."""
+    return judged(k, lambda k: more_than_its_rung(k, *shape(k)), late, crowded)
 
 
 def shape(k: Kernel) -> tuple[int, int, int]:
@@ -94,10 +87,10 @@ def late(k: Kernel) -> list[Finding]:
     return next((found for thread in threads if (found := waits(seen.where(thread=thread)))), [])
 
 
-def crowded(seen: Trace) -> list[Finding]:
+def crowded(k: Kernel) -> list[Finding]:
     """The barriers of three tiles of K, where they are more than three."""
-    barriers = len({*seen.where(thread=0)["phase"].tolist()}) - 1
-    return [Finding("barriers", BARRIERS, values={"barriers": barriers, "tiles": TILES})] * (barriers > TILES)
+    barriers = len({*trace(k, *shape(k)).where(thread=0)["phase"].tolist()}) - 1
+    return [Finding("barriers", BARRIERS, values={"barriers": barriers, "tiles": TILES})] if barriers > TILES else []
 
 
 def waits(a: np.ndarray) -> list[Finding]:
@@ -111,11 +104,6 @@ def waits(a: np.ndarray) -> list[Finding]:
         for asked, stored in zip(asks[each::each], stores[stored_each::stored_each], strict=False):
             read = np.count_nonzero(reads[asked:stored])
             if read < most:
-                values = {"reads": read, "name": name, "most": most}
-                return [Finding("waits", EARLY, lines_of(a[[asked, stored]]), values)]
+                lines = tuple(sorted({*a["line"][[asked, stored]].tolist()} - {0}))
+                return [Finding("waits", EARLY, lines, {"reads": read, "name": name, "most": most})]
     return []
-
-
-def lines_of(accesses: np.ndarray) -> tuple:
-    """The lines of k.source at which these accesses are made."""
-    return tuple(sorted({*accesses["line"].tolist()} - {0}))

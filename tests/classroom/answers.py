@@ -188,7 +188,11 @@ WRONG = {
     },
     "09.2": {
         "four loads of As": (
-            {"load4(As, k, ty * 4 + i * THREADS_Y)": ", ".join(f"As[k, ty * 4 + i * THREADS_Y + {v}]" for v in range(4))},
+            {
+                "load4(As, k, ty * 4 + i * THREADS_Y)": ", ".join(
+                    f"As[k, ty * 4 + i * THREADS_Y + {v}]" for v in range(4)
+                )
+            },
             "not wide: a warp asks 64 times for numbers of As, where 16 wide loads do",
         ),
     },

@@ -99,6 +99,7 @@ def ordered(text):
 
 ASKS_ONCE_MORE = ordered("ABss|ABrrrrss|ABrrrrss|ABrrrr")  # in the last round, for a tile that there is none of
 LATE = ordered("ABss|rrrrABss|rrrrABss|rrrr")
+TILED = SimpleNamespace(step="tiled", parameters={"TILE": 2}, block=(2, 2))
 
 
 def test_each_other_tile_is_read_between_asking_for_one_and_storing_it():
@@ -110,17 +111,16 @@ def test_each_other_tile_is_read_between_asking_for_one_and_storing_it():
     assert finding.message == "0 reads between asking for B and storing it; 2 are there to do"
 
 
-def test_one_barrier_a_tile_is_enough():
+def test_one_barrier_a_tile_is_enough(monkeypatch):
     def found(text):
-        return prefetching.crowded(SimpleNamespace(where=lambda thread: ordered(text)))
+        monkeypatch.setattr(prefetching, "trace", lambda *what: SimpleNamespace(where=lambda thread: ordered(text)))
+        return [one.message for one in prefetching.crowded(TILED)]
 
     assert found("ABss|ABrrrrss|ABrrrrss|rrrr") == []
-    [finding] = found("ABss|ABrr|rrss|ABrrrrss|rrrr")
-    assert finding.message == "4 for 3 tiles; one a tile is enough"
+    assert found("ABss|ABrr|rrss|ABrrrrss|rrrr") == ["4 for 3 tiles; one a tile is enough"]
 
 
 def test_one_thread_that_asks_late_is_found(monkeypatch):
     seen = SimpleNamespace(where=lambda thread: LATE if thread == 3 else ASKS_ONCE_MORE)
-    k = SimpleNamespace(step="tiled", parameters={"TILE": 2}, block=(2, 2))
     monkeypatch.setattr(prefetching, "trace", lambda *what: seen)
-    assert [finding.kind for finding in prefetching.late(k)] == ["waits"]
+    assert [finding.kind for finding in prefetching.late(TILED)] == ["waits"]

@@ -1,16 +1,18 @@
 """Page 10: does a kernel ask for the next tile before it needs it? And what it is written in."""
 
 from itertools import groupby
+from textwrap import indent
 
 import numpy as np
 
 from kernel_judge import Finding, Report
 
+from .. import ladder
 from ..instruments import trace
 from ..language import said
 from ..launch import Kernel
 from ..launch.on_cuda import cuda_kernel
-from .rules import judged, more_than_its_rung, with_part
+from .rules import judged, more_than_its_rung, part_of, with_part
 
 TILES = 3  # of K: the first is asked for before the loop, so two are left to ask for early
 ASK = "fetch(A, B, row0, col0, k0, thread, a_new, b_new)\n"
@@ -18,12 +20,13 @@ BARRIERS = "{barriers} for {tiles} tiles; one a tile is enough"
 EARLY = "{reads} reads between asking for {name} and storing it; {most} are there to do"
 
 
-def asked_early(**parameters: int) -> Kernel:
-    """The CUDA kernel `vectorized`, changed so that each thread asks for its fours of the next tile early."""
-    source = cuda_kernel("vectorized").source
-    source = source.replace(f"            {ASK}", "").replace("        k0 = 0\n", f"        k0 = 0\n        {ASK}")
-    source = source.replace("            k0 += BK\n\n", "\n")  # it stands above the products now
-    source = source.replace("            # 3.", f"            k0 += BK\n            {ASK}            # 3.")
+def asked_early(before: str, after: str, **parameters: int) -> Kernel:
+    """The CUDA kernel `vectorized` that asks for its first tile above the loop, a learner's lines around the sums."""
+    source = cuda_kernel("vectorized").source.replace(f"            {ASK}", "")
+    for part, mine in (2, before), (4, after):
+        barrier = next(line for line in source.splitlines() if part_of(line) == part)
+        source = source.replace(barrier, indent(mine.strip("\n"), 12 * " "))
+    source = source.replace("        k0 = 0\n", f"        k0 = 0\n        {ASK}")
     return cuda_kernel(source, like="vectorized", **parameters)
 
 
@@ -62,38 +65,45 @@ def print_order(k: Kernel, M: int, N: int, K: int) -> None:
         print("  " + ", ".join(parts))
 
 
-def judge_prefetching(k: Kernel) -> Report:
-    """Check a kernel launched like `tiled`, then judge when it asks, stores and reads. Returns a `Report`.
+def judge_early(k: Kernel) -> Report:
+    """Check a kernel, what it loads, and that it reads a whole tile between asking for one and storing it."""
+    return judged(k, lambda k: more_than_its_rung(k, *shape(k)), late)
 
-    Three tiles of K: it loads no more than `tiled`, one barrier a tile, and a whole other tile is read between asking
-    for a tile and storing it.
-    """
-    tile = k.parameters["TILE"]
-    return judged(k, lambda k: more_than_its_rung(k, tile, tile, TILES * tile), late)
+
+def judge_prefetching(k: Kernel) -> Report:
+    """The same, and that it has one barrier a tile."""
+    return judged(k, lambda k: more_than_its_rung(k, *shape(k)), late, crowded)
+
+
+def shape(k: Kernel) -> tuple[int, int, int]:
+    """M, N and K of a product of one block and three tiles."""
+    rows, columns, depth = ladder.STEPS[k.step].tile(k.parameters)
+    return rows, columns, TILES * depth
 
 
 def late(k: Kernel) -> list[Finding]:
     """What the first of its threads that is late does not do early."""
-    tile = k.parameters["TILE"]
-    seen = trace(k, tile, tile, TILES * tile)
-    return next((found for thread in range(tile * tile) if (found := waits(seen.where(thread=thread), tile))), [])
+    seen, threads = trace(k, *shape(k)), range(k.block[0] * k.block[1])
+    return next((found for thread in threads if (found := waits(seen.where(thread=thread)))), [])
 
 
-def waits(a: np.ndarray, tile: int) -> list[Finding]:
+def crowded(k: Kernel) -> list[Finding]:
+    """The barriers of three tiles of K, where they are more than three."""
+    barriers = len({*trace(k, *shape(k)).where(thread=0)["phase"].tolist()}) - 1
+    return [Finding("barriers", BARRIERS, values={"barriers": barriers, "tiles": TILES})] if barriers > TILES else []
+
+
+def waits(a: np.ndarray) -> list[Finding]:
     """What a thread with these accesses, of three tiles of K, does not do early; [] if it does it all."""
-    stores = np.flatnonzero((a["memory"] == "shared") & a["writes"])[2::2]  # of the second tile and the third
-    barriers = len({*a["phase"].tolist()}) - 1
-    if barriers > TILES:
-        return [Finding("barriers", BARRIERS, values={"barriers": barriers, "tiles": TILES})]
+    shared = a["memory"] == "shared"
+    stores, reads = np.flatnonzero(shared & a["writes"]), shared & ~a["writes"]
+    stored_each, most = len(stores) // TILES, np.count_nonzero(reads) // TILES
     for name in "AB":
-        for asked, stored in zip(np.flatnonzero(a["array"] == name)[1:], stores, strict=False):
-            read = np.count_nonzero(a[asked:stored]["memory"] == "shared")
-            if read < 2 * tile:
-                values = {"reads": read, "name": name, "most": 2 * tile}
-                return [Finding("waits", EARLY, lines_of(a[[asked, stored]]), values)]
+        asks = np.flatnonzero(a["array"] == name)
+        each = np.count_nonzero(asks < stores[0])  # of one tile; those of the second and third follow
+        for asked, stored in zip(asks[each::each], stores[stored_each::stored_each], strict=False):
+            read = np.count_nonzero(reads[asked:stored])
+            if read < most:
+                lines = tuple(sorted({*a["line"][[asked, stored]].tolist()} - {0}))
+                return [Finding("waits", EARLY, lines, {"reads": read, "name": name, "most": most})]
     return []
-
-
-def lines_of(accesses: np.ndarray) -> tuple:
-    """The lines of k.source at which these accesses are made."""
-    return tuple(sorted({*accesses["line"].tolist()} - {0}))

@@ -1,4 +1,4 @@
-"""Page 09: `vectorized` with wide loads from a tile that is not transposed, and a `tiled` that transposes its own."""
+"""Page 09: does a kernel load four numbers at a time? And a `tiled` that transposes its own tile."""
 
 from kernel_judge import Finding, Report
 
@@ -9,16 +9,6 @@ from .rules import judged, more_than_its_rung, with_part
 
 CONFLICTS = "with TILE = {tile} the stores to As take {lost} wavefronts too many"
 NARROW = "a warp asks {loads} times for numbers of {name}, where {least} wide loads do"
-
-
-def untransposed(text: str, **parameters: int) -> Kernel:
-    """The CUDA kernel `vectorized` with its tile of A as it stands in A, and a learner's part 3, the products.
-
-    As has BM rows and BK columns there, and `a_reg` room for four numbers of each of a thread's rows.
-    """
-    source = with_part("CUDA", "vectorized", 3, text)
-    source = source.replace("(BK, WIDE)", "(BM, BK)").replace("local.array(TM,", "local.array((TM, 4),")
-    return cuda_kernel(source.replace("As[c + v, r]", "As[r, c + v]"), like="vectorized", **parameters)
 
 
 def judge_wide(k: Kernel) -> Report:

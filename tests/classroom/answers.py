@@ -8,10 +8,11 @@ tests/judge, and what learners do in the teacher's pages.
 STAGES_B = "Bs[ty, tx] = B[k0 + ty, col] if k0 + ty < K and col < N else float32(0)\n"
 ASK_A = "a_next = A[row, k0 + tx] if row < M and k0 + tx < K else float32(0)\n"
 ASK_B = "b_next = B[k0 + ty, col] if k0 + ty < K and col < N else float32(0)\n"
+COMPLETE = "cuda.syncthreads()  # both tiles are complete\n"
+NEXT = "fetch(A, B, row0, col0, k0 + BK, thread, a_new, b_new)\n"
 STORES = "As[now + ty, tx], Bs[now + ty, tx] = a_next, b_next\n"
 MULTIPLIES = "for k in range(TILE):\n    acc += As[now + ty, k] * Bs[uint32(now + k), tx]\n"
 SUMS_2D = "for i in range(TM):\n        for j in range(TN):\n            acc[i, j] += a_reg[i] * b_reg[j]"
-SUMS_WIDE = "        for n in range(TM * TN):\n            acc[n // TN, n % TN] += a_reg[n // TN, u] * b_reg[n % TN]"
 BACKWARDS = {"range(TILE)": "range(TILE - 1, -1, -1)"}
 TURNED = "As[tx, ty] = A[row, k0 + tx] if row < M and k0 + tx < K else float32(0)\n"
 
@@ -77,15 +78,16 @@ if (i < M && j < N) {
             SUMS_2D: "for n in range(TM * TN):\n        acc[n // TN, n % TN] += a_reg[n // TN] * b_reg[n % TN]",
         },
     },
-    "09.1": {
-        "four columns of B at a time": {
-            "b_reg[j], b_reg[j + 1], b_reg[j + 2], b_reg[j + 3]": "b_reg[0], b_reg[1], b_reg[2], b_reg[3]",
-            SUMS_WIDE: "            for n in range(TM * 4):\n                "
-            "acc[n // 4, j + n % 4] += a_reg[n // 4, u] * b_reg[n % 4]",
+    "09.2": {
+        "columns first, backwards": {
+            "    for j in range(0, TN, 4):": "    for n in range(0, TN, 4):\n        j = TN - 4 - n",
+            SUMS_2D: "for n in range(TM * TN):\n        acc[n // TN, n % TN] += a_reg[n // TN] * b_reg[n % TN]",
         },
     },
-    "09.2": {"B first, backwards": BACKWARDS | {TURNED + STAGES_B: STAGES_B + TURNED}},
-    "10.1": {
+    "09.3": {"by vload4": {"As[k][ty + i * THREADS_Y]": "vload4(ty + i * THREADS_Y, (__local float *)As[k])"}},
+    "09.4": {"B first, backwards": BACKWARDS | {TURNED + STAGES_B: STAGES_B + TURNED}},
+    "10.2": {"asks above the barrier": {f"{COMPLETE}{NEXT}": f"{NEXT}{COMPLETE}"}},
+    "10.3": {
         "asks only if there is a next tile": {ASK_A + ASK_B: f"if k0 < K:\n    {ASK_A}    {ASK_B}"},
         "the other tile by its number": {
             STORES: f"now = k0 // TILE % 2 * TILE\n{STORES}",
@@ -206,14 +208,33 @@ WRONG = {
             "too many loads: 1,856 from global memory at 15 x 15 x 15",
         ),
     },
-    "09.1": {
+    "09.2": {
         "four loads of As": (
-            {"load4(As, r, k)": "As[r, k], As[r, k + 1], As[r, k + 2], As[r, k + 3]"},
-            "not wide: a warp asks 32 times for numbers of As, where 8 wide loads do",
+            {
+                "load4(As, k, ty * 4 + i * THREADS_Y)": ", ".join(
+                    f"As[k, ty * 4 + i * THREADS_Y + {v}]" for v in range(4)
+                )
+            },
+            "not wide: a warp asks 64 times for numbers of As, where 16 wide loads do",
         ),
     },
-    "09.2": {
+    "09.3": {
+        "one float at a time": (
+            {
+                "b_reg[j] = Bs[k][tx + j * THREADS_X]": "for (int v = 0; v < 4; v++) "
+                "((float *)&b_reg[j])[v] = ((__local float *)Bs[k])[4 * (tx + j * THREADS_X) + v]"
+            },
+            "not wide: a warp asks 32 times for numbers of Bs, where 8 wide loads do",
+        ),
+    },
+    "09.4": {
         "not transposed": ({"As[tx, ty] =": "As[ty, tx] =", "As[k, ty]": "As[ty, k]"}, "not transposed"),
+    },
+    "10.2": {
+        "after the products": (
+            {NEXT: "", 'after = """\n': f'after = """\n{NEXT}'},
+            "waits: 0 reads between asking for A and storing it; 64 are there to do",
+        ),
     },
     "14.1": {
         "reads down the columns": (

@@ -39,6 +39,7 @@ SLIPS = {
     "summa_seconds": lambda n, side, panels, flops, latency, bandwidth: 2 * n**3 / side**2 / flops,
     "busiest_tiles": lambda blocks, tiles, sms, slices: -(-blocks * slices * tiles // (sms * slices)),
     "wide_requests": lambda M, N, K, BM, BN, size: (M * K * (N // BN) + K * N * (M // BM)) / 128,
+    "lane_cycles": lambda TM, TN, width: 4 * TM / width,
     "reads_for_a_product": lambda TM: 2 / TM,
     "reads_of_a_patch": lambda TM, TN: 2 / max(TM, TN),
     "largest_side": lambda registers: max(s for s in (1, 2, 4, 8, 16) if s * s + 2 * s <= registers),

@@ -71,7 +71,9 @@ def test_where_nothing_counts_the_verdict_says_so(monkeypatch):
 
 
 def test_fours_are_asked_for_early_whatever_their_number():
-    k, (A, B) = asked_early(BM=32, BN=32, BK=16, TM=4, TN=4), draw(33, 31, 40)
+    ask = "fetch(A, B, row0, col0, k0 + BK, thread, a_new, b_new)"
+    k = asked_early(f"cuda.syncthreads()\n{ask}", "cuda.syncthreads()", BM=32, BN=32, BK=16, TM=4, TN=4)
+    A, B = draw(33, 31, 40)
     k.checked = True
     assert not wrong_elements(k(A, B), A, B).any()
 
@@ -97,17 +99,28 @@ def ordered(text):
 
 ASKS_ONCE_MORE = ordered("ABss|ABrrrrss|ABrrrrss|ABrrrr")  # in the last round, for a tile that there is none of
 LATE = ordered("ABss|rrrrABss|rrrrABss|rrrr")
+TILED = SimpleNamespace(step="tiled", parameters={"TILE": 2}, block=(2, 2))
 
 
 def test_each_other_tile_is_read_between_asking_for_one_and_storing_it():
-    assert prefetching.waits(ASKS_ONCE_MORE, 2) == []
-    [finding] = prefetching.waits(LATE, 2)
+    assert prefetching.waits(ASKS_ONCE_MORE) == []
+    [finding] = prefetching.waits(LATE)
     assert finding.message == "0 reads between asking for A and storing it; 4 are there to do"
-    [finding] = prefetching.waits(ordered("ABss|ABrr|rrss|ABrrrrss|rrrr"), 2)
-    assert finding.message == "4 for 3 tiles; one a tile is enough"
+    assert prefetching.waits(ordered("AABssss|AABrrssss|AABrrssss|rr")) == []  # by fours: two of A, one of B
+    [finding] = prefetching.waits(ordered("AABssss|AABrrssss|AArrBssss|rr"))
+    assert finding.message == "0 reads between asking for B and storing it; 2 are there to do"
+
+
+def test_one_barrier_a_tile_is_enough(monkeypatch):
+    def found(text):
+        monkeypatch.setattr(prefetching, "trace", lambda *what: SimpleNamespace(where=lambda thread: ordered(text)))
+        return [one.message for one in prefetching.crowded(TILED)]
+
+    assert found("ABss|ABrrrrss|ABrrrrss|rrrr") == []
+    assert found("ABss|ABrr|rrss|ABrrrrss|rrrr") == ["4 for 3 tiles; one a tile is enough"]
 
 
 def test_one_thread_that_asks_late_is_found(monkeypatch):
     seen = SimpleNamespace(where=lambda thread: LATE if thread == 3 else ASKS_ONCE_MORE)
     monkeypatch.setattr(prefetching, "trace", lambda *what: seen)
-    assert [finding.kind for finding in prefetching.late(SimpleNamespace(parameters={"TILE": 2}))] == ["waits"]
+    assert [finding.kind for finding in prefetching.late(TILED)] == ["waits"]

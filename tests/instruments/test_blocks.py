@@ -13,11 +13,17 @@ TILE = dict(BM=32, BN=32, BK=16)
 CALLS = {
     "tl.zeros": (
         "blocks", "import triton\nimport triton.language as tl", "mine",
-        [lambda mine: run_triton(mine, 32, 32, 32, **TILE), lambda mine: predict_triton(mine, "A100", 32, 32, 32, **TILE)],
+        [
+            lambda mine: run_triton(mine, 32, 32, 32, **TILE),
+            lambda mine: predict_triton(mine, "A100", 32, 32, 32, **TILE),
+        ],
     ),
     "ct.zeros": (
         "cutile", "import cuda.tile as ct", "tiles",
-        [lambda tiles: run_cutile(tiles, 32, 32, 32, **TILE), lambda tiles: cutile_code(tiles, "A100", 32, 32, 32, **TILE)],
+        [
+            lambda tiles: run_cutile(tiles, 32, 32, 32, **TILE),
+            lambda tiles: cutile_code(tiles, "A100", 32, 32, 32, **TILE),
+        ],
     ),
 }  # fmt: skip
 

@@ -310,7 +310,7 @@ def test_digits_that_a_sum_of_products_of_parts_leaves_out_are_told_by_their_mat
 @pytest.mark.parametrize(
     "product, said",
     [
-        (lambda A, B, C: 3 * (held(A, "tf32") @ held(B, "tf32")), "it is there 3, 3, 3, 3, 3 times"),
+        (lambda A, B, C: 3 * (held(A, "tf32") @ held(B, "tf32")), "it is there 3, 3, 3, "),
         (
             lambda A, B, C: held(A, "tf32")[:, [0, 1, 3, 2, *range(4, len(B))]] @ held(B, "tf32"),
             "where A[0, 2] belongs",

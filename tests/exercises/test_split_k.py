@@ -62,6 +62,7 @@ def in_opencl(slices, bounds=BOUNDS, store=STORE, add_up=ADD_UP):
 
 def in_cuda(slices):
     parts = cuda_kernel(IN_CUDA, like="tiled", TILE=16)
+    parts.compile()  # as a check of it alone does, whose grid is flat
     return SplitK(parts, cuda_kernel(ADDS_IN_CUDA, like="coalesced"), slices)
 
 

@@ -4,7 +4,7 @@ from blocks_without_gpu import BlockRun, side_by_side
 from gpu_model import GPU, GPUS, Prediction, occupancy
 from gpu_model import gpu as gpu_like
 from gpu_model.machine_code import CompilerReport
-from gpu_model.tested_limits import LimitsTested, limits_tested
+from gpu_model.tested_limits import LimitsTested, limits_tested, nsight_screen
 
 from .prediction import (
     CompiledRun,

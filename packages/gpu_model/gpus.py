@@ -33,6 +33,7 @@ class GPU:
     arch             such as "sm_80"
     sms, clock       how many SMs it has, and their cycles a second: the data sheet's boost clock
     fma_lanes        float32 multiply-adds that an SM does in a cycle
+    integer_lanes    instructions of threads that compute with integers, in a cycle
     load_lanes       threads that an SM serves in a cycle, with a load or a store of 4 bytes
     l1_bytes         bytes a cycle that an SM's L1 cache gives
     l2_bytes         bytes a cycle that the L2 cache gives, as the share of one SM
@@ -70,6 +71,7 @@ class GPU:
     reserved_bytes: int = 1024
     wavefront_cycles: int = 1
     registers: int = 65536
+    integer_lanes: int = 64
     matrix: dict = field(default_factory=dict, hash=False)
 
     def __post_init__(self):

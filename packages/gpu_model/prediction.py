@@ -31,9 +31,9 @@ UNITS = {  # name: what it is; in the order in which the course explains them
     "matrix units": "products of small matrices that a warp asks for as one",
 }
 ON_TOP = ("losses", "waiting")  # of the longest of the others
-# Units that need a, b, c, ... cycles take (a^n + b^n + c^n + ...)^(1/n) together: with n = 4, two that are equally busy
-# lose 19 %, and one that is half as busy 2 %. It is the one number of the model that was chosen by measured ladders.
-LOSSES = 4
+# Units that need a, b, c, ... cycles take (a^n + b^n + c^n + ...)^(1/n) together: with n = 3, two that are equally busy
+# lose 26 %, one half as busy 4 %. Ladders chose it: the integer with the least median error of those marked `fitted`.
+LOSSES = 3
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,17 @@ class Prediction:
     @property
     def seconds(self) -> float:
         """Time of the product: that of its busiest unit, the losses and the waiting."""
-        working = max(time for unit, time in self.units.items() if unit not in ON_TOP)
-        return working + sum(self.units[part] for part in ON_TOP)
+        return self.working + sum(self.units[part] for part in ON_TOP)
+
+    @property
+    def working(self) -> float:
+        """Seconds that its busiest unit is at work."""
+        return max(time for unit, time in self.units.items() if unit not in ON_TOP)
+
+    @property
+    def latency_bound(self) -> bool:
+        """Whether no unit is at work for 60 % of the time: Nsight Compute then suspects latency."""
+        return self.working < 0.6 * self.seconds
 
     @property
     def gflops(self) -> float:
@@ -81,7 +90,7 @@ class Prediction:
     def __repr__(self):
         lines = [
             f"{self.kernel}, {self.M} x {self.N} x {self.K} on {self.gpu}: predicted {self.gflops:,.0f} GFLOP/s, "
-            f"{1e3 * self.seconds:.3g} ms; its limit: {self.limit}",
+            f"{1e3 * self.seconds:.3g} ms; its limit: {self.limit}{', latency-bound' * self.latency_bound}",
             f"  {self.blocks:,} blocks, {self.waves} wave{'s' * (self.waves != 1)}; {self.occupancy}",
         ]
         for unit, time in sorted(self.units.items(), key=lambda one: -one[1]):
@@ -153,7 +162,7 @@ def cycles(work, gpu):
     matrix = {"matrix units": sum(many / gpu.matrix[of] for of, many in work.matrix.items())} if work.matrix else {}
     units = {
         "multiply-adds": work.fma * WARP / gpu.fma_lanes,
-        "integers": work.integers * WARP / 64,  # lanes of each GPU here, by the programming guide's table
+        "integers": work.integers * WARP / gpu.integer_lanes,
         "issue": work.instructions / 4,
     }
     return requests | matrix | units

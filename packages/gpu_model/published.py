@@ -55,7 +55,6 @@ class Ladder:
 
 LADDERS = tuple(Ladder(**one) for one in PUBLISHED["ladder"])
 LOCKED = tuple(Ladder(**one) for one in PUBLISHED["locked"])  # what others measured with a locked clock
-COUNTERS = PUBLISHED["counters"]  # what others' counters said of such kernels
 OURS = read_toml("counters.toml")  # what an H200's said of the course's kernels, and how long they took
 MEASURED = (*LADDERS, Ladder(**OURS["ladder"]))
 

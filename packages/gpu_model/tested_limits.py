@@ -3,7 +3,7 @@
 import itertools
 from dataclasses import dataclass
 
-from .published import COUNTERS, MEASURED, OURS, Ladder, as_it_ran
+from .published import MEASURED, OURS, as_it_ran
 
 MEMORY = ("L2 cache or memory", "barrier")  # what warps wait for while the model says that they wait
 
@@ -39,34 +39,44 @@ class LimitsTested:
 
 def limits_tested() -> LimitsTested:
     """Ask the model for the limits that counters name, and for the sign of changes that were measured."""
+    kernels = counted_kernels()
+    units = sorted(counters(kernels), key=lambda one: one.question, reverse=True)
+    return LimitsTested((*units, *conflicts(), *sizes(kernels)))
+
+
+def counted_kernels():
+    """[(its step and parameters, what counters said of it, what the model says)] of the kernels of counters.toml."""
     rows = OURS["kernel"]
-    kernels = [(" ".join([row["step"], *map(str, row["parameters"].values())]), row, as_it_ran(row)) for row in rows]
-    return LimitsTested((*counters(kernels), *of_others(), *conflicts(), *sizes(kernels)))
+    return [(" ".join([row["step"], *map(str, row["parameters"].values())]), row, as_it_ran(row)) for row in rows]
+
+
+def nsight_screen(kernel: str) -> None:
+    """Print what counters said of a kernel in Nsight Compute's words, beside the course's words and the model.
+
+    `kernel`: its step and parameters as `limits_tested` writes them, such as "tiled 16".
+    """
+    [(row, p)] = [(row, p) for title, row, p in counted_kernels() if title == kernel]
+    print(f"{'GPU Speed Of Light Throughput; pipelines':46} counted  model")
+    for ours, theirs in OURS["nsight"]["busy"].items():
+        print(f"  {theirs:27} {ours:16} {row['busy'].get(ours, 0):7}% {p.units.get(ours, 0) / p.seconds:6.0%}")
+    print("Memory Workload Analysis, GB")
+    print(f"  {'L2 to L1/TEX':27} {'L2 cache':16} {row['l2_bytes'] / 1e9:8.2f} {p.bytes[2] / 1e9:6.2f}")
+    print(f"  {'Device Memory':27} {'memory':16} {row['memory_bytes'] / 1e9:8.2f} {p.bytes[1] / 1e9:6.2f}")
+    print("Warp State Statistics, cycles of a warp for each instruction")
+    for ours, cycles in row["stalls"].items():
+        print(f"  {OURS['nsight']['stalls'][ours]:27} {ours:24} {cycles:.2f}")
 
 
 def counters(kernels):
-    """Which unit is the busiest, or do warps wait for memory? Either is a limit that counters allow."""
+    """Which unit is the busiest, or do warps wait for memory? Either is a limit that counters allow. Is none busy?"""
     for title, row, p in kernels:
         most = max(row["busy"], key=row["busy"].get)
         stalls = [stall for stall in row["stalls"] if stall != "another warp was chosen"]
         waits = p.limit == "waiting" and stalls[0] in MEMORY
         yield Tested("limits by a GPU's counters, our kernels", p.gpu, title, most, p.limit, p.limit == most or waits)
-
-
-def of_others():
-    """In whose queue do most warps wait, and in which third are the issue slots?"""
-    for seen in COUNTERS:
-        ladder = Ladder(seen["gpu"], seen["source"], {})
-        for step, limit in seen["limit"].items():
-            p = ladder.predicted(step)
-            yield Tested("limits by others' counters", p.gpu, step, limit, p.limit, limit == p.limit)
-    for seen in COUNTERS:
-        for step, share in seen["issue"].items():
-            p = Ladder(seen["gpu"], seen["source"], {}).predicted(step)
-            ours = 100 * p.units["issue"] / p.seconds
-            same = min(2, int(3 * share / 100)) == min(2, int(3 * ours / 100))
-            question = "issue slots, by others' counters: the same third?"
-            yield Tested(question, p.gpu, step, f"{share:.0f}%", f"{ours:.0f}%", same)
+        most, told = row["busy"][most], p.working / p.seconds
+        question = "latency-bound: no unit busy for 60 % of the time?"
+        yield Tested(question, p.gpu, title, f"{most}% busy", f"{told:.0%}", (most < 60) == p.latency_bound)
 
 
 def sign(question, gpu, what, measured, predicted):

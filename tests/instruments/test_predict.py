@@ -40,15 +40,14 @@ def test_rungs_are_predicted_in_the_order_in_which_they_were_measured_and_as_nea
     """Who changes the model on purpose puts its new numbers here."""
     published = against_published()
     counted = [row for row in published.rows if row.ladder.counted]  # their kernel's own code
-    assert len(counted) == 78 and out_of_order(counted) == (0, 222)
+    assert len(counted) == 45 and out_of_order(counted) == (0, 129)
     # `LOSSES` was chosen by the ladders known before; the H200's and others came after it.
     unseen = off([row for row in counted if not row.ladder.fitted])
-    assert (len(unseen), np.median(unseen), unseen.max()) == pytest.approx((37, 0.0758, 0.1949), abs=1e-4)
+    assert (len(unseen), np.median(unseen), unseen.max()) == pytest.approx((17, 0.0757, 0.1813), abs=1e-4)
     far = {(row.ladder.gpu, row.step) for row in published.rows if abs(row.ratio - 1) > 1 / 3}
-    steps = ("A10", "coalesced"), ("A10", "register_2d"), ("A10", "prefetched"), ("T4", "coalesced")
-    assert far == {*steps, ("T4", "register_2d"), ("A100", "register_2d")}  # A100's: of other kernels
-    assert published.error == pytest.approx(0.0741, abs=1e-4)
-    assert "2.08         2.08     655  loads and stores" in repr(against_published("T4"))
+    assert far == {("T4", "coalesced")}
+    assert published.error == pytest.approx(0.0743, abs=1e-4)
+    assert "2.06         2.06     644  loads and stores" in repr(against_published("T4"))
     with pytest.raises(ValueError, match="no published ladder of 'L4'"):
         against_published("L4")
 
@@ -74,7 +73,7 @@ def test_what_cannot_be_predicted_is_refused_by_name():
 
 def test_a_prediction_reads_as_a_sentence_and_a_line_a_unit():
     said = repr(predict("tiled", "A6000", 4096, 4096, 4096)).splitlines()
-    assert said[0].endswith("predicted 3,001 GFLOP/s, 45.8 ms; its limit: loads and stores")
+    assert said[0].endswith("predicted 2,917 GFLOP/s, 47.1 ms; its limit: loads and stores")
     assert said[1] == (
         "  65,536 blocks, 131 waves; A6000: 6 blocks at a time, 48 of 48 warps (100%), limited by registers and warps"
     )

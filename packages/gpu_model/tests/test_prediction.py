@@ -12,7 +12,7 @@ A6000, T4 = GPUS["A6000"], GPUS["T4"]
 
 def made_up(**changes):
     """A kernel of one warp that loads, multiplies and adds, a tile of 32 x 32 x 8 at a time."""
-    tile = Work(256.0, 0.0, 512.0, {("shared", 1.0, 128.0): 64.0, ("global", 32.0, 128.0): 2.0})
+    tile = Work(256.0, 64.0, 512.0, {("shared", 1.0, 128.0): 64.0, ("global", 32.0, 128.0): 2.0})
     kernel = dict(kernel="made up", threads=32, registers=32, shared_bytes=0, side=(32, 32, 8), tile=tile)
     return Counts(**kernel | changes)
 
@@ -24,6 +24,11 @@ def test_each_unit_takes_the_cycles_that_a_count_by_hand_gives():
     cycles = {unit: time * 1e9 / 4 for unit, time in p.units.items()}
     assert cycles["multiply-adds"] == pytest.approx(256 * 32 / 128)
     assert cycles["issue"] == pytest.approx(512 / 4)
+    assert cycles["integers"] == pytest.approx(64 * 32 / 64)
+    assert (
+        predict(made_up(), dataclasses.replace(gpu, integer_lanes=128), 64, 32, 16).units["integers"]
+        == p.units["integers"] / 2
+    )
     assert cycles["loads and stores"] == pytest.approx(64 * 2 + 2 * 32)
     assert {why: time * 1e9 / 4 for why, time in p.requests.items()} == pytest.approx(
         {"lanes": 128, "wavefronts": 0, "lines": 64, "bytes": 0}

@@ -100,8 +100,7 @@ def imported(notebook):
         alias.asname or alias.name: f"{node.module}.{alias.name}"
         for _, tree in trees(notebook)
         for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom)
-        and (node.module or "").split(".")[0] in OURS
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in OURS
         for alias in node.names
     }
 

@@ -5,7 +5,6 @@ from collections.abc import Callable
 
 import old_roc
 from cuda_without_gpu import by_llvm, to_ptx
-from old_roc.roc import RocKernel
 
 from .. import ladder
 from ..arguments import named
@@ -14,7 +13,7 @@ from ..launch.on_cuda import cuda_kernel
 
 
 def amd_report(
-    k: Kernel | RocKernel | Callable | str, gpu: str = "MI300X", block: tuple[int, int] | None = None
+    k: Kernel | Callable | str, gpu: str = "MI300X", block: tuple[int, int] | None = None
 ) -> old_roc.AMDReport:
     """Compile a Python kernel for an AMD GPU, with no GPU and no ROCm, and read what came out. Returns `AMDReport`.
 
@@ -27,7 +26,7 @@ def amd_report(
     gpu = named(gpu, old_roc.GPUS, "AMD GPU")
     if isinstance(k, str):
         k = cuda_kernel(k, **ladder.step(k, "CUDA").defaults["GPU"])
-    function = k.kernel if isinstance(k, RocKernel) else getattr(k, "function", k)
+    function = getattr(k, "function", k)
     if not (inspect.isfunction(function) or numba_internals.is_jitted(function)):
         raise KernelError(f"{k} is not written in Python; give a kernel of cuda_kernel's, or one under @cuda.jit.")
     title = f"{k} with {ladder.spell(k.parameters)}" if hasattr(k, "parameters") else function.__name__

@@ -1,14 +1,15 @@
 """What the learner looks at: sources."""
 
 import difflib
+import inspect
 import re
+import textwrap
+from collections.abc import Callable
 
 from IPython.display import display
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
-
-from old_roc.roc import RocKernel
 
 from ..launch import Kernel, dialect
 from ..launch.dialects import PACKAGE
@@ -16,14 +17,15 @@ from ..launch.dialects import PACKAGE
 PLAIN = re.compile(r'<span class="(?:w|n|o|p)">([^<]*)</span>')  # white space, names and signs need no colour
 
 
-def show(*kernels: Kernel | RocKernel) -> None:
+def show(*kernels: Kernel | Callable) -> None:
     """Show the source of each kernel as it will run, with the line numbers that verdicts and tables name.
 
     `print(k.source)` is the same text without numbers and colours, to copy from. Wide lines scroll.
     """
     for k in kernels:
-        if isinstance(k, RocKernel):
-            name, place, language, source = "HSA", k.__name__, "python", k.source
+        if hasattr(k, "py_func"):
+            name, place, language = "HSA", k.__name__, "python"
+            source = textwrap.dedent(inspect.getsource(k.py_func))
         elif isinstance(k, Kernel) and k.source:
             one = dialect(k.dialect)
             name, language, source = k.dialect, one.language, k.source

@@ -4,12 +4,14 @@ From Numba's documentation, copyright Anaconda, Inc. and others, BSD 2-Clause li
 blocked one takes square matrices of gridsize * blocksize only, and both let x count the rows.
 """
 
+from collections.abc import Callable
+
 from numba import float32
 
 from old_roc import roc
 
 
-def naive() -> roc.RocKernel:
+def naive() -> Callable:
     """The page's first kernel: one work-item, one element of C; any sizes."""
 
     @roc.jit
@@ -30,7 +32,7 @@ def naive() -> roc.RocKernel:
     return matmul
 
 
-def blocked(blocksize: int = 16, gridsize: int = 16) -> roc.RocKernel:
+def blocked(blocksize: int = 16, gridsize: int = 16) -> Callable:
     """The page's second kernel: groups of blocksize x blocksize work-items share blocks of A and B."""
 
     @roc.jit('(float32[:,:], float32[:,:], float32[:,:])')

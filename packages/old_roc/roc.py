@@ -5,10 +5,8 @@ word becomes one of `numba.cuda`: work-items are threads, a work-group is a bloc
 runs them in this process. Here that was with no GPU; for an NVIDIA GPU they were compiled, and never run.
 """
 
-import dis
 import inspect
 import sys
-import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -109,80 +107,10 @@ class _Attributes(cudadecl.AttributeTemplate):
 def jit(signature: Callable | str | tuple | None = None, device: bool = False) -> Callable:
     """Make a kernel, or with device=True a function that kernels call.
 
-    As @roc.jit, @roc.jit("(float32[:,:], ...)") or with a tuple of types; a kernel takes other types, too.
-    Raises ValueError, naming the line, for a kernel that uses a word from ELSEWHERE.
+    As @roc.jit, @roc.jit("(float32[:,:], ...)") or with a tuple of types; a kernel takes other types, too. What comes
+    is Numba's own: kernel[groups, group_size](A, B, C).
     """
-    if inspect.isfunction(signature):
-        return jit()(signature)
-
-    def build(function):
-        refuse_old_words(function)
-        return cuda.jit(function, device=True) if device else RocKernel(function)
-
-    return build
-
-
-def refuse_old_words(function: Callable) -> None:
-    """Raise ValueError if the function uses roc.WORD for a word that cannot be had."""
-    first, owner = function.__code__.co_firstlineno, None
-    for instruction in dis.get_instructions(function):
-        word = instruction.argval
-        if owner is sys.modules[__name__] and word in ELSEWHERE:  # roc.WORD is two instructions: roc, and its WORD
-            raise ValueError(
-                f"{function.__name__}, line {instruction.positions.lineno - first + 1}: "
-                f"roc.{word} cannot be had here. Port it: {ELSEWHERE[word]}."
-            )
-        owner = function.__globals__.get(word) if instruction.opname == "LOAD_GLOBAL" else None
-
-
-class RocKernel:
-    """A kernel as the old target had it: kernel[groups, group_size](A, B, C), both an int or a tuple of up to three."""
-
-    def __init__(self, function: Callable):
-        self.function = function
-        self.__name__, self.__doc__ = function.__name__, function.__doc__
-        self.kernel = cuda.jit(function)
-
-    @property
-    def source(self) -> str:
-        """The kernel's text, for `show` and for tables."""
-        return textwrap.dedent(inspect.getsource(self.function))
-
-    def __getitem__(self, launch):
-        try:
-            groups, size = (tuple(int(n) for n in (part if np.iterable(part) else (part,))) for part in launch)
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"{self.__name__}[{launch!r}] is no launch; write {self.__name__}[groups, group_size], "
-                f"each an integer or a tuple of up to three."
-            ) from None
-        if not (1 <= len(groups) <= 3 and 1 <= len(size) <= 3) or min(*groups, *size) < 1:
-            raise ValueError(
-                f"{groups} groups of {size} work-items: both need one to three dimensions, each 1 or more."
-            )
-        most = max(len(groups), len(size))
-        groups, size = (part + (1,) * (most - len(part)) for part in (groups, size))
-        allowed = cuda.get_current_device().MAX_THREADS_PER_BLOCK
-        if np.prod(size) > allowed:
-            raise ValueError(
-                f"a group of {' x '.join(map(str, size))} = {np.prod(size)} work-items; this device allows {allowed}."
-            )
-        return lambda *arguments: self.launch(groups, size, arguments)
-
-    def launch(self, groups: tuple[int, ...], size: tuple[int, ...], arguments: tuple) -> None:
-        """Launch that many groups of that size, two tuples of equal length.
-
-        Raises ValueError for groups that lie wholly outside every array.
-        """
-        arrays = [a for a in arguments if getattr(a, "ndim", 0) and a.size > 1]  # one element is a result, not a size
-        for axis, (n, items) in enumerate(zip(groups, size, strict=True)):
-            longest = max((max(a.shape) for a in arrays), default=n * items)
-            if (n - 1) * items >= longest > 0:
-                raise ValueError(
-                    f"{n} groups of {items} along dimension {axis}: the last begins at {(n - 1) * items}, "
-                    f"and no array is longer than {longest}. {-(-longest // items)} would do."
-                )
-        self.kernel[groups, size](*arguments)
+    return cuda.jit(signature, device=device) if inspect.isfunction(signature) else cuda.jit(device=device)
 
 
 @contextmanager

@@ -10,19 +10,20 @@ from helpers.instruments import cutile_code, predict_triton, run_cutile, run_tri
 from helpers.launch import KernelError
 
 TILE = dict(BM=32, BN=32, BK=16)
+SIZE = (32, 32, 32)
 CALLS = {
     "tl.zeros": (
         "blocks", "import triton\nimport triton.language as tl", "mine",
         [
-            lambda mine: run_triton(mine, 32, 32, 32, **TILE),
-            lambda mine: predict_triton(mine, "A100", 32, 32, 32, **TILE),
+            lambda mine: run_triton(mine, *SIZE, **TILE),
+            lambda mine: predict_triton(mine, "A100", *SIZE, **TILE),
         ],
     ),
     "ct.zeros": (
         "cutile", "import cuda.tile as ct", "tiles",
         [
-            lambda tiles: run_cutile(tiles, 32, 32, 32, **TILE),
-            lambda tiles: cutile_code(tiles, "A100", 32, 32, 32, **TILE),
+            lambda tiles: run_cutile(tiles, *SIZE, **TILE),
+            lambda tiles: cutile_code(tiles, "A100", *SIZE, **TILE),
         ],
     ),
 }  # fmt: skip

@@ -95,7 +95,7 @@ def test_kinds_are_called_as_in_the_glossary():
     rows = dict(re.findall(r"^\| ([^|]+) \| [^|]+ \| ([^：|]+)：", GLOSSARY.read_text("utf-8"), re.MULTILINE))
     assert {kind: rows.pop(kind) for kind in KINDS} == KINDS
     not_of_a_check = {"shared memory", "wrong at one size", "index"}  # but the browser's, or a launch's
-    assert set(rows) == {"bank conflicts", "is right", "is wrong", "not looked for here"} | not_of_a_check
+    assert set(rows) == {"is right", "is wrong", "not looked for here"} | not_of_a_check
 
 
 def said_in(path):

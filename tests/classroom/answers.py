@@ -14,7 +14,6 @@ STORES = "As[now + ty, tx], Bs[now + ty, tx] = a_next, b_next\n"
 MULTIPLIES = "for k in range(TILE):\n    acc += As[now + ty, k] * Bs[uint32(now + k), tx]\n"
 SUMS_2D = "for i in range(TM):\n        for j in range(TN):\n            acc[i, j] += a_reg[i] * b_reg[j]"
 BACKWARDS = {"range(TILE)": "range(TILE - 1, -1, -1)"}
-TURNED = "As[tx, ty] = A[row, k0 + tx] if row < M and k0 + tx < K else float32(0)\n"
 
 WITHIN = "bool((np.abs(C - exact) <= bound(A, B)).all())"
 
@@ -85,7 +84,6 @@ if (i < M && j < N) {
         },
     },
     "09.3": {"by vload4": {"As[k][ty + i * THREADS_Y]": "vload4(ty + i * THREADS_Y, (__local float *)As[k])"}},
-    "09.4": {"B first, backwards": BACKWARDS | {TURNED + STAGES_B: STAGES_B + TURNED}},
     "10.2": {"asks above the barrier": {f"{COMPLETE}{NEXT}": f"{NEXT}{COMPLETE}"}},
     "10.3": {
         "asks only if there is a next tile": {ASK_A + ASK_B: f"if k0 < K:\n    {ASK_A}    {ASK_B}"},
@@ -226,9 +224,6 @@ WRONG = {
             },
             "not wide: a warp asks 32 times for numbers of Bs, where 8 wide loads do",
         ),
-    },
-    "09.4": {
-        "not transposed": ({"As[tx, ty] =": "As[ty, tx] =", "As[k, ty]": "As[ty, k]"}, "not transposed"),
     },
     "10.2": {
         "after the products": (

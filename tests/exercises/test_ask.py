@@ -40,6 +40,7 @@ SLIPS = {
     "busiest_tiles": lambda blocks, tiles, sms, slices: -(-blocks * slices * tiles // (sms * slices)),
     "wide_requests": lambda M, N, K, BM, BN, size: (M * K * (N // BN) + K * N * (M // BM)) / 128,
     "lane_cycles": lambda TM, TN, width: 4 * TM / width,
+    "store_wavefronts": lambda TILE, PAD: max(1, TILE // math.gcd(32, TILE + PAD) // 2),
     "reads_for_a_product": lambda TM: 2 / TM,
     "reads_of_a_patch": lambda TM, TN: 2 / max(TM, TN),
     "largest_side": lambda registers: max(s for s in (1, 2, 4, 8, 16) if s * s + 2 * s <= registers),

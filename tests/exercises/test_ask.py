@@ -50,7 +50,7 @@ SLIPS = {
     "busiest": lambda f, r, i, fl, ll: math.ceil(max(32 * f / fl, 32 * r / ll, i / 4)),
     "idle": lambda work, wait, blocks: round((wait / (work + wait)) ** blocks, 3),
     "on_my_card": lambda sms, clock: 5743.693 * sms / 128 * clock / 2.52e9,
-    "fits": lambda BM, BN, BK, TM, TN: BM // TM * (BN // TN) < 1024 and 8 * BK * (BM + 4 + BN) <= 49152,
+    "chance": lambda share, tries: min(1, share * tries) if tries < 3 else 1 - (1 - share) ** tries,
     "fewest_sums": math.lcm,
     "waiting": lambda work, latency, blocks, early: (latency / (work + latency)) ** blocks,
     "lucky": lambda kernels, rounds: 1 - (1 - 1 / 2**rounds) ** kernels,

@@ -56,7 +56,7 @@ SLIPS = {
     "lucky": lambda kernels, rounds: 1 - (1 - 1 / 2**rounds) ** kernels,
     "instructions": lambda columns, lanes: columns // 16 + columns % 16,
     "ahead": lambda mine, theirs: len(mine) >= 9 and min(theirs) > 1.05 * max(mine),
-    "greatest_share": lambda M, N, K, flops, bandwidth: min(1, max(M, N, K) / 6 * bandwidth / flops),
+    "useful": lambda M, N, BM, BN: min(1, M / BM) * min(1, N / BN),
     "least_seconds": lambda M, N, K, flops, bandwidth: max(2 * M * N * K / flops, 4 * (M * K + 2 * K * N) / bandwidth),
 }
 

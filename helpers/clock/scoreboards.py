@@ -1,7 +1,6 @@
 """How good is that? The ladder beside the libraries that one would pick instead, what a device can do, and records.
 
-The libraries are PyTorch on the host, and CuPy on the NVIDIA GPU, which calls cuBLAS. They are checked and timed as our
-kernels are, float32 throughout. The course needs none of them.
+The libraries are PyTorch on the host, and CuPy on the NVIDIA GPU, which calls cuBLAS. The course needs none of them.
 """
 
 import contextlib
@@ -185,14 +184,15 @@ def scoreboard(
     steps: Sequence[str] | str | None = None,
     libraries: bool = True,
     rounds: int = 3,
+    mine: Sequence[Contestant] = (),
 ) -> Scoreboard:
     """Time NumPy, rungs and libraries in turns, each checked at that size first. Returns a `Scoreboard`.
 
     `size`: an int or (M, N, K). `dialects`, `steps`: by default all for the devices here. `libraries`: with those that
-    are installed. Raises ValueError where one of them is wrong.
+    are installed. `mine`: more kernels, such as a learner's own. Raises ValueError where one of them is wrong.
     """
     numpy, *rungs = ladder_kernels(dialects, steps)
-    kernels = [numpy, *(installed({k.dialect for k in rungs}) if libraries else []), *rungs]
+    kernels = [numpy, *(installed({k.dialect for k in rungs}) if libraries else []), *rungs, *mine]
     M, N, K = sizes(size)
     A, B = draw(M, N, K)
     for k in kernels:

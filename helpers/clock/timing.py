@@ -62,6 +62,7 @@ class Timing:
     parameters: dict
     build_seconds: float | None = None
     transfer_seconds: float | None = None
+    own: bool = False
 
     @property
     def gflops(self) -> float:
@@ -72,7 +73,7 @@ class Timing:
     def label(self) -> str:
         """The name as tables and charts show it."""
         inputs = f", {self.parameters['INPUT']}" if "INPUT" in self.parameters else ""  # less exact, so it is said
-        return self.step if self.dialect == "Python" else f"{self.step} ({self.dialect}{inputs})"
+        return self.step if self.dialect == "Python" else f"{'your ' * self.own}{self.step} ({self.dialect}{inputs})"
 
     def __repr__(self):
         what = f"{self.label}, {self.M} x {self.N} x {self.K}"
@@ -115,7 +116,7 @@ def measure(
     low, median, high = map(float, np.percentile(times, (25, 50, 75)))
     device, transfer = (k.device.name, transfer) if k.device else ("host", 0.0)
     spread = (high - low) / median
-    return Timing(k.dialect, k.name, M, N, K, median, spread, device, k.parameters, k.build_seconds, transfer)
+    return Timing(k.dialect, k.name, M, N, K, median, spread, device, k.parameters, k.build_seconds, transfer, k.own)
 
 
 def warm_up(work: Work, on_gpu: bool) -> int:

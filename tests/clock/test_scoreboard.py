@@ -15,6 +15,7 @@ from helpers import devices, ladder
 from helpers.clock import Limits, Scoreboard, Timing, read_results, record, scoreboard, scoreboards, timing
 from helpers.devices import Device
 from helpers.launch import HostKernel, draw, on_cuda
+from helpers.launch.on_opencl import opencl_kernel
 from kernel_judge import wrong_elements
 
 
@@ -63,6 +64,14 @@ def test_the_median_round_counts_and_no_share_of_the_peak_is_above_one(monkeypat
     assert [len(seconds) for seconds in board.seconds] == [3, 3]
     assert (board.peak, board.device) == (pytest.approx(peak), device.name)
     assert board.of_peak(0) == (pytest.approx(1) if kind == "CPU" else None)
+
+
+def test_a_learners_kernel_stands_last_under_a_name_of_its_own(monkeypatch):
+    monkeypatch.setattr(scoreboards, "machine_limits", lambda: Limits("a device", 6e9, 1e9))
+    k = opencl_kernel(opencl_kernel("naive").source, like="naive")
+    k.checked = True
+    board = scoreboard(16, ["OpenCL"], ["naive"], libraries=False, rounds=1, mine=[k])
+    assert [t.label for t in board.timings] == ["numpy_matmul", "naive (OpenCL)", "your naive (OpenCL)"]
 
 
 def test_who_is_wrong_ends_the_contest(monkeypatch):

@@ -50,13 +50,13 @@ SLIPS = {
     "busiest": lambda f, r, i, fl, ll: math.ceil(max(32 * f / fl, 32 * r / ll, i / 4)),
     "idle": lambda work, wait, blocks: round((wait / (work + wait)) ** blocks, 3),
     "on_my_card": lambda sms, clock: 5696.395 * sms / 128 * clock / 2.52e9,
-    "fits": lambda BM, BN, BK, TM, TN: BM // TM * (BN // TN) < 1024 and 8 * BK * (BM + 4 + BN) <= 49152,
+    "chance": lambda share, tries: min(1, share * tries) if tries < 3 else 1 - (1 - share) ** tries,
     "fewest_sums": math.lcm,
     "waiting": lambda work, latency, blocks, early: (latency / (work + latency)) ** blocks,
     "lucky": lambda kernels, rounds: 1 - (1 - 1 / 2**rounds) ** kernels,
     "instructions": lambda columns, lanes: columns // 16 + columns % 16,
     "ahead": lambda mine, theirs: len(mine) >= 9 and min(theirs) > 1.05 * max(mine),
-    "greatest_share": lambda M, N, K, flops, bandwidth: min(1, max(M, N, K) / 6 * bandwidth / flops),
+    "useful": lambda M, N, BM, BN: min(1, M / BM) * min(1, N / BN),
     "least_seconds": lambda M, N, K, flops, bandwidth: max(2 * M * N * K / flops, 4 * (M * K + 2 * K * N) / bandwidth),
 }
 

@@ -19,7 +19,7 @@ HIDDEN = "it begins on a low hill, and finds the high one in {found} of {runs} r
 def judge_search(search: Callable) -> Report:
     """Judge a learner's search(points, rate, tries) on made-up landscapes. Returns a `Report`, true when right.
 
-    It keeps the page's rules, and finds most of the peaks: a run has a landscape of its own, so nobody can know them.
+    It tries no more than it may, and finds most peaks: each run has a landscape of its own, so nobody can know them.
     """
     for weak, hidden in ((SMOOTH, False), (HIDDEN, True)):
         found = 0

@@ -51,7 +51,7 @@ SLIPS = {
     "idle": lambda work, wait, blocks: round((wait / (work + wait)) ** blocks, 3),
     "on_my_card": lambda sms, clock: 5696.395 * sms / 128 * clock / 2.52e9,
     "chance": lambda share, tries: min(1, share * tries) if tries < 3 else 1 - (1 - share) ** tries,
-    "fewest_sums": math.lcm,
+    "of_peak": lambda TM, TN: min(1, TM * TN / 8),  # without the loads
     "waiting": lambda work, latency, blocks, early: (latency / (work + latency)) ** blocks,
     "lucky": lambda kernels, rounds: 1 - (1 - 1 / 2**rounds) ** kernels,
     "instructions": lambda columns, lanes: columns // 16 + columns % 16,

@@ -390,7 +390,9 @@ def test_all_blocks_wait_for_each_other_and_one_that_does_not_come_is_told_at_it
         if cuda.blockIdx.x < few:
             cuda.cg.this_grid().sync()
         if few == 4:
-            out[i] = x[x.size - 1 - i]
+            own = x[x.size - 1 - i]
+            cuda.cg.this_grid().sync()
+            x[i] = out[i] = own
 
     x, out = np.arange(128.0), np.zeros(128)
     reversed_whole[4, 32](x, out, 4)

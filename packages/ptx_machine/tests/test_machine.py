@@ -88,18 +88,6 @@ def test_threads_meet_again_in_the_middle_of_arithmetic(monkeypatch, way, wide):
     assert run.executed["integer arithmetic"] == 4 * 32 + 32 + 23 and run.executed["other float"] == 2 * 32
 
 
-def test_nothing_is_left_of_what_is_shifted_by_more_bits_than_it_has():
-    run, out, _ = by_hand("""
-        cvt.u16.u32 %rs1, %r1;
-        shl.b16 %rs1, %rs1, 65537;
-        cvt.u32.u16 %r3, %rs1;
-        neg.s32 %r2, %r1;
-        shr.s32 %r2, %r2, 40;
-        add.s32 %r2, %r2, %r3;
-        cvt.rn.f32.s32 %f1, %r2;""")
-    assert run and np.array_equal(out, -(np.arange(32) > 0).astype(int))
-
-
 def test_a_line_counts_for_the_warps_that_do_it():
     run, _, _ = by_hand(
         """

@@ -11,10 +11,6 @@ from ptx_machine.reader import Instruction
 from ptx_machine.warpwide import cut_sum, numbers
 
 GAVE = """
-fma.rp.f64 7fefffffffffffff c212fa8b7499dc4f 7ff0000000000000 -> 7ff0000000000000
-fma.rz.f64 40bb68d19ca7f231 7fefffffffffffff fff0000000000000 -> fff0000000000000
-fma.rz.f64 47efffffe0000000 ffefffffffffffff 7ff0000000000000 -> 7ff0000000000000
-fma.rm.f64 7fefffffffffffff 41a5bed7c7e0ae06 fff0000000000000 -> fff0000000000000
 cvt.rna.tf32.f32 7f800001 -> 7f800000
 cvt.rna.tf32.f32 7fc00000 -> 7fc00000
 cvt.rna.satfinite.tf32.f32 7f800001 -> 7f7fe000

@@ -11,12 +11,6 @@ from ptx_machine.reader import Instruction
 from ptx_machine.warpwide import cut_sum, numbers
 
 GAVE = """
-cvt.rna.tf32.f32 7f800001 -> 7f800000
-cvt.rna.tf32.f32 7fc00000 -> 7fc00000
-cvt.rna.satfinite.tf32.f32 7f800001 -> 7f7fe000
-cvt.rna.satfinite.tf32.f32 7fc00000 -> 7fbfe000
-cvt.rn.tf32.f32 7f800001 -> 7fffe000
-cvt.rz.tf32.f32 ffde563d -> 7fffe000
 div.approx.f32 d2118a98 7f7fffff -> 80000000
 rcp.approx.ftz.f32 fee791e4 -> 80000000
 rcp.approx.ftz.f32 7fffff -> 7f800000

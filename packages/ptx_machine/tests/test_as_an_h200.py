@@ -11,35 +11,6 @@ from ptx_machine.reader import Instruction
 from ptx_machine.warpwide import cut_sum, numbers
 
 GAVE = """
-div.u32 18530992 0 -> ffffffff
-div.u32 61e84170 0 -> ffffffff
-div.s64 fffffffffffffffc 0 -> ffffffffffffffff
-rem.s32 5c4f7260 0 -> ffffffff
-rem.u64 1 0 -> ffffffffffffffff
-fma.rp.f64 7fefffffffffffff c212fa8b7499dc4f 7ff0000000000000 -> 7ff0000000000000
-fma.rz.f64 40bb68d19ca7f231 7fefffffffffffff fff0000000000000 -> fff0000000000000
-fma.rz.f64 47efffffe0000000 ffefffffffffffff 7ff0000000000000 -> 7ff0000000000000
-fma.rm.f64 7fefffffffffffff 41a5bed7c7e0ae06 fff0000000000000 -> fff0000000000000
-testp.normal.f32 80000000 -> 1
-testp.normal.f32 0 -> 1
-testp.normal.f64 8000000000000000 -> 1
-fns.b32 5301ee9a 2b 80000000 -> 0
-fns.b32 1 fffffffc 80000000 -> 0
-bfe.u64 a35dcae0e3be3597 d3f92829 ffff -> 0
-bfe.u64 2c 80000000 3d -> 0
-bfe.u64 ffffffffffffffff 91e8a43c a084851c -> 0
-bfe.s64 fffffffffffffff9 80000000 90e606c5 -> ffffffffffffffff
-bfe.s64 dc941328fbf4de4 0 3efe6723 -> dc941328fbf4de4
-bfe.s64 d3163cca99e38d9a 1e 8000 -> ffffffff4c58f32a
-bfi.b64 1f 6f3bfbf92d781cf2 28 7d23b816 -> 1ff92d781cf2
-bfi.b64 0 3 80000001 3d225c5d -> 3
-bfi.b64 27 38 0 8000 -> 27
-cvt.rna.tf32.f32 7f800001 -> 7f800000
-cvt.rna.tf32.f32 7fc00000 -> 7fc00000
-cvt.rna.satfinite.tf32.f32 7f800001 -> 7f7fe000
-cvt.rna.satfinite.tf32.f32 7fc00000 -> 7fbfe000
-cvt.rn.tf32.f32 7f800001 -> 7fffe000
-cvt.rz.tf32.f32 ffde563d -> 7fffe000
 div.approx.f32 d2118a98 7f7fffff -> 80000000
 rcp.approx.ftz.f32 fee791e4 -> 80000000
 rcp.approx.ftz.f32 7fffff -> 7f800000

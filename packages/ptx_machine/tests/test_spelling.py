@@ -62,7 +62,6 @@ FORMS = {  # what four threads do, and what they store
     "a register of an inner scope": (".reg .b32 q; mov.b32 q,7;{ .reg .b32 q; mov.b32 q,9; } mov.b32 %r2,q;", [7] * 4),
     "shfl without sync": ("shfl.idx.b32 %r2,%r1,2,0x1f;", [2] * 4),
     "vote without sync": ("setp.gt.u32 %p1,%r1,1; vote.ballot.b32 %r2,%p1;", [12] * 4),
-    "shfl with a predicate": ("shfl.sync.up.b32 %r2|%p1,%r1,1,0,-1; selp.b32 %r2,%r2,50,%p1;", [50, 0, 1, 2]),
     ".shared::cta": (
         ".shared .align 4 .b32 s[4]; mul.lo.u32 %r3,%r1,4; mov.u32 %r4,s; add.u32 %r3,%r3,%r4; "
         "st.shared::cta.u32 [%r3],6; ld.shared::cta.u32 %r2,[%r3];",
@@ -211,12 +210,6 @@ BEFORE = {  # what stands before the kernel, what its threads do, and what they 
         "call (b), %rd5, (a), P; ld.param.b32 %r2,[b]; }",
         [1, 10, 3, 30],
     ),
-    "a function of mathematics": (
-        ".extern .func (.param .b32 r) __nv_sqrtf (.param .b32 a);",
-        "cvt.rn.f32.u32 %f1,%r1; { .param .b32 a; .param .b32 r; st.param.f32 [a],%f1; call.uni (r), __nv_sqrtf, (a); "
-        "ld.param.f32 %f2,[r]; } mov.b32 %r2,%f2;",
-        np.sqrt(np.arange(4, dtype=np.float32)).view(np.uint32).tolist(),
-    ),
     "a shuffle by LLVM's old name": (
         ".extern .func (.param .align 4 .b8 r[8]) llvm.nvvm.shfl.sync.i32 (.param .b32 a, .param .b32 b, .param .b32 c, .param .b32 d, .param .b32 e);",
         "{ .param .b32 a; .param .b32 b; .param .b32 c; .param .b32 d; .param .b32 e; .param .align 4 .b8 r[8]; cvt.u64.u32 %rd3,%r1; "
@@ -288,26 +281,3 @@ def test_a_function_calls_itself_64_deep_and_no_deeper():
     assert stored(DOWN, call) == [63] * 4
     with pytest.raises(PTXError, match="calls itself more than 64 times"):
         stored(DOWN, call.replace("63", "64"))
-
-
-GRID = """.version 8.0
-.target sm_80
-.extern .func (.param .b32 r) cudaCGSynchronize (.param .b64 a, .param .b32 b);
-.visible .entry k(.param .u64 o) {
-.reg .b32 %r<9>; .reg .b64 %rd<9>;
-ld.param.u64 %rd1,[o]; mov.u32 %r1,%ctaid.x; mov.u32 %r3,%tid.x; mad.lo.u32 %r1,%r1,32,%r3; mul.wide.u32 %rd2,%r1,4;
-add.u64 %rd2,%rd1,%rd2; st.global.u32 [%rd2],%r1;
-TOGETHER
-xor.b32 %r4,%r1,127; mul.wide.u32 %rd3,%r4,4; add.u64 %rd3,%rd1,%rd3; ld.global.u32 %r5,[%rd3];
-TOGETHER
-st.global.u32 [%rd2],%r5; ret; }
-"""
-TOGETHER = "{ .param .b64 a; .param .b32 b; .param .b32 r; st.param.b64 [a],1; st.param.b32 [b],0; call (r), cudaCGSynchronize, (a,b); }"
-
-
-def test_a_grid_comes_together():
-    """Four blocks store, read what others stored, and store again; without it they race."""
-    given = [np.zeros(128, np.uint32)]
-    run = ptx_machine.run(GRID.replace("TOGETHER", TOGETHER), (4,), (32,), given)
-    assert run and run.arrays[0].tolist() == [*range(127, -1, -1)]
-    assert {one.kind for one in ptx_machine.run(GRID.replace("TOGETHER", ""), (4,), (32,), given).findings} == {"race"}

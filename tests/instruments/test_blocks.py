@@ -14,17 +14,11 @@ SIZE = (32, 32, 32)
 CALLS = {
     "tl.zeros": (
         "blocks", "import triton\nimport triton.language as tl", "mine",
-        [
-            lambda mine: run_triton(mine, *SIZE, **TILE),
-            lambda mine: predict_triton(mine, "A100", *SIZE, **TILE),
-        ],
+        [lambda mine: run_triton(mine, *SIZE, **TILE), lambda mine: predict_triton(mine, "A100", *SIZE, **TILE)],
     ),
     "ct.zeros": (
         "cutile", "import cuda.tile as ct", "tiles",
-        [
-            lambda tiles: run_cutile(tiles, *SIZE, **TILE),
-            lambda tiles: cutile_code(tiles, "A100", *SIZE, **TILE),
-        ],
+        [lambda tiles: run_cutile(tiles, *SIZE, **TILE), lambda tiles: cutile_code(tiles, "A100", *SIZE, **TILE)],
     ),
 }  # fmt: skip
 

@@ -258,6 +258,7 @@ WRONG = {
             {"r % 2 * 8, k + place + r // 2 * 4": "r // 2 * 8, k + place + r % 2 * 4"},
             "wrong index: where A[0, 4] belongs it takes A[8, 0]",
         ),
+        "the first warp's rows": ({"top + 16": "16"}, "wrong row"),
         "k stays": ({"\nk += 8": ""}, "nothing in the loop changes what its condition asks for"),
     },
     "17.2": {

@@ -8,7 +8,7 @@ import re
 import symtable
 
 import notebooks
-from solved import TITLE, stubs_and_solutions
+from solved import stubs_and_solutions
 
 from helpers.classroom import EXERCISES, NOT_YET, verdict_in
 from helpers.launch import KernelError
@@ -101,7 +101,7 @@ def cells_down_to(label):
     [path] = notebooks.notebook_paths([label[:2]])
     cells = [cell for cell in notebooks.read(path).cells if cell.cell_type == "code"]
     end = [cell.id for cell in cells].index(EXERCISES[label])
-    return [cell.source for cell in cells[: end + 1] if not cell.source.startswith((TITLE, "%"))]
+    return [cell.source for cell in cells[: end + 1] if not cell.source.startswith("%")]
 
 
 def shown(label, source):

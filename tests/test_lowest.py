@@ -37,4 +37,4 @@ def test_a_race_is_seen_in_both_dialects():
 def test_a_learners_kernel_is_predicted_as_on_page_04():
     mine = cuda_kernel(cuda_kernel("tiled").source, like="tiled", TILE=16)
     p = predict(mine, "A6000", 4096, 4096, 4096)
-    assert round(p.gflops) == 3001
+    assert round(p.gflops) == 2917

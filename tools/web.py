@@ -8,7 +8,6 @@ those who cannot see them, formulas as MathML, and links between pages as links 
 
 import base64
 import importlib.util
-import io
 import json
 import os
 import re
@@ -25,7 +24,6 @@ import web_pages
 from glossary import CHINESE, terms
 from latex2mathml.converter import convert
 from notebooks import FOLDER, ROOT, as_text, launchers, notebook_paths, read, repository, without_badges
-from PIL import Image
 
 from kernel_judge.report import VERDICT
 
@@ -108,15 +106,8 @@ def web_output(output, file):
     if "text/html" in data:
         output.data = {"text/html": data["text/html"]}
     elif "image/png" in data:
-        png = base64.b64decode(data["image/png"])
-        file.write_bytes(png)
-        width, height = Image.open(io.BytesIO(png)).size
-        shown = output.metadata.get("image/png", {}).get("width", width)
-        output.data = {
-            "text/html": f'<a class="picture" href="_static/{file.name}"><img src="_static/{file.name}" '
-            f'alt="{escape("".join(data["text/plain"]))}" loading="lazy" '
-            f'width="{shown}" height="{shown * height // width}" style="--wide: {shown}px"></a>'
-        }
+        file.write_bytes(base64.b64decode(data["image/png"]))
+        output.data = {"text/html": web_pages.picture(output, file.name)}
 
 
 def where_it_runs(stem, language):

@@ -1,12 +1,18 @@
 """The pages of the web book that are no notebooks: the first one, the glossary, and parts of the READMEs."""
 
+import base64
 import functools
+import io
 import re
 from html import escape
 
 import gpu_page
 from glossary import CHINESE, ENGLISH, GLOSSARY, anchors, rows
 from notebooks import ROOT, notebook_paths, read, repository, web_edition
+from PIL import Image
+
+from helpers.clock import read_results
+from kernel_judge.report import VERDICT
 
 HERE = ROOT / "tools" / "web"
 READMES = {"en": "README.md", "zh_CN": "README.zh-CN.md"}
@@ -16,7 +22,7 @@ FILES = {  # {page: {language: the file that it shows}}; a link to the file lead
     "changelog": {"en": "docs/CHANGELOG.md"},
 }
 FILTER = '<label class="filter" hidden>{words} <input type="search"></label>'
-PICTURE = re.compile(r"^!\[([^\]]*)\]\(tools/web/ladder_and_page\.png\)$", re.M)
+GPU, SIZE = "NVIDIA H200", 4096
 HOURS = re.compile(r"([\d.]+) (?:hours|小时)")
 TABLE = re.compile(r"^\| (?:page|页) \|.*\n(?:\|.*\n)+", re.M)
 PARTS = ("00", "06"), ("07", "13"), ("14", "18")  # the first and the last page of each part of the course
@@ -59,22 +65,48 @@ def title(notebook):
     return re.match(r"# (.*)", notebook.cells[0].source)[1]
 
 
+@functools.cache
 def rates():
-    """{rung: GFLOP/s} as the README's picture has them."""
-    words = PICTURE.search((ROOT / READMES["en"]).read_text("utf-8"))[1]
-    return {name: float(rate.replace(",", "")) for name, rate in re.findall(r"(\w+) (\d[\d,]*)(?=[, ])", words)}
+    """{rung: GFLOP/s} of CUDA's ladder on the recorded GPU, slowest first, and of cuBLAS last."""
+    [gpu] = [machine for machine in read_results(ROOT / "results") if machine.device == GPU]
+    [board] = [one for one in gpu.boards if (one.M, one.N, one.K) == (SIZE, SIZE, SIZE)]
+    found = {timing.step: timing.gflops for timing in board.timings if timing.dialect == "CUDA"}
+    return {step: found[step] for step in sorted(found, key=lambda step: (step == "cuBLAS", found[step]))}
 
 
 def ladder():
-    """The README's picture as a table of its rates; the names of rungs lead to their pages."""
+    """The recorded ladder as a table; the names of rungs lead to their pages."""
     pages = {gpu_page.rung_of(path): path.name for path in gpu_page.rung_pages()}
     lines = [
         f'<tr><th scope="row">{f"[{name}]({pages[name]})" if name in pages else name}</th>'
         f'<td><i style="width: {100 * rate / max(rates().values()):.1f}%"></i></td><td>{rate:,.0f}</td></tr>'
         for name, rate in rates().items()
     ]
-    head = "<caption>GFLOP/s, float32, NVIDIA H200, 4096 × 4096</caption>"
+    head = f"<caption>GFLOP/s, float32, {GPU}, {SIZE} × {SIZE}</caption>"
     return f'<table class="rungs">{head}<tbody>{"".join(lines)}</tbody></table>'
+
+
+def picture(output, file):
+    """A stored picture as HTML that shows that file, with the picture's words."""
+    png = base64.b64decode(output.data["image/png"])
+    width, height = Image.open(io.BytesIO(png)).size
+    shown = output.metadata.get("image/png", {}).get("width", width)
+    return (
+        f'<a class="picture" href="_static/{file}"><img src="_static/{file}" '
+        f'alt="{escape("".join(output.data["text/plain"]))}" loading="lazy" '
+        f'width="{shown}" height="{shown * height // width}" style="--wide: {shown}px"></a>'
+    )
+
+
+def race(folder):
+    """The first race that page 04 draws, as it is stored there."""
+    page = "04_tiling"
+    for cell in read(folder / f"{page}.ipynb").cells:
+        for number, output in enumerate(cell.get("outputs", [])):
+            verdict = cell.outputs[number - 1].get("data", {}).get(VERDICT) if number else None
+            if verdict and "race" in verdict["findings"] and "image/png" in output.get("data", {}):
+                return picture(output, f"{page}-{cell.id}-{number}.png")
+    raise ValueError("page 04 draws no race: the first page of the web book shows one")
 
 
 def film(folder):
@@ -87,10 +119,11 @@ def film(folder):
 
 
 def front(language, folder):
-    """The first page: what the course is, ways on, the ladder, a film, and the pages with what one learns there."""
+    """The first page: what the course is, ways on, a film, a race, the ladder, and the pages."""
     readme = (ROOT / READMES[language]).read_text("utf-8")
     table, hours = TABLE.search(readme)[0], HOURS.search(readme)[1]
-    parts = dict(ladder=ladder(), film=film(folder), pages=table, count=str(len(notebook_paths())), hours=hours)
+    parts = dict(ladder=ladder(), film=film(folder), race=race(folder), pages=table)
+    parts |= dict(count=str(len(notebook_paths())), hours=hours)
     text = (HERE / f"index.{language}.md").read_text("utf-8")
     text = re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], text)
     say = WORDS[language]

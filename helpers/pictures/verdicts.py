@@ -11,11 +11,12 @@ from ptx_machine import WARP
 from ..ladder import ceil_div
 from ..language import closed_up, wrapped
 from .colours import FAULT, MATRICES, PEER
-from .drawing import Picture, label, look, outline, panel, tint
+from .drawing import INK, Picture, label, look, outline, panel, tint
 
 MOST = 64  # rows and columns of an array that are drawn, at most
 LIGHT = 0.4  # a share of a colour
-WIDE = 88  # signs of a caption's line
+WIDE, NARROW = 88, 26  # signs of a line of a caption, below and beside the array
+ARROW = dict(arrowstyle="-|>", linewidth=1.6, color=INK)
 
 
 def show_verdict(report: Report) -> None:
@@ -43,15 +44,20 @@ def picture_finding(finding: Finding) -> Picture:
     cells = dict.fromkeys((at for at, number in places.items() if 0 <= number < size), tint(colour, LIGHT))
     cells |= dict.fromkeys((at for at, number in places.items() if number in red), FAULT)
     figure = Figure(figsize=(8.6, 3.9))
-    ax = figure.add_axes((0.06, 0.2, 0.88, 0.68), anchor="N")
+    captions = [label("{caption}", caption=one) for one in drawn.captions]
+    beside = len(captions) == 2  # two threads meet at the element
+    ax = figure.add_axes((0.3, 0.04, 0.4, 0.84) if beside else (0.06, 0.2, 0.88, 0.68), anchor="N")
     title = f"{drawn.array} ({' x '.join(f'{side:,}' for side in drawn.shape)})"
     panel(ax, len(rows), len(columns), cells, title, colour)
     if own := [r for r in rows if 0 <= r < high]:
         outline(ax, own[0] - rows[0], 0, len(own), len(columns), colour)
-    captions = [label("{caption}", caption=one) for one in drawn.captions]
-    lines = [line for text in captions for line in wrapped(text, WIDE).split("\n")]
-    for number, line in enumerate(reversed(lines)):
-        figure.text(0.5, 0.03 + 0.065 * number, line, ha="center")
+    at = column - columns[0] + 0.5, row - rows[0] + 0.5
+    for text, side, x in zip(captions, ("right", "left"), (0.26, 0.74), strict=beside):
+        if beside:
+            text = wrapped(text.replace(", ", ",\xa0"), NARROW)
+            ax.annotate(text, at, (x, 0.5), textcoords="figure fraction", ha=side, arrowprops=ARROW)
+        else:
+            figure.text(0.5, 0.06, wrapped(text, WIDE), ha="center")
     return Picture(figure, closed_up(" ".join(captions)))
 
 

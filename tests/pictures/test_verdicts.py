@@ -43,6 +43,7 @@ def test_a_missing_barrier_shows_the_tile_and_the_element(dialect, drawn):
         (array,) = drawn[-1].axes
         assert cells(array) == dict.fromkeys(matrix(4, 4, {}), tint({"A": A, "B": B}[name[0]], 0.4)) | {element: FAULT}
         assert array.get_title() == f"{name} (4 x 4)" and f"{name}[{element[0]}, {element[1]}]" in text
+        assert [arrow.xy for arrow in array.texts] == [(element[1] + 0.5, element[0] + 0.5)] * 2  # one of each thread
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

@@ -47,9 +47,8 @@ SLIPS = {
     "lines_a_round": lambda BN: 32 / BN + 1,
     "blocks_at_a_time": lambda TILE, threads, blocks: min(blocks, threads / TILE**2),
     "needed_warps": lambda latency, rate, sums: max(4, math.ceil(4 * latency * rate / sums)),
-    "busiest": lambda f, r, i, fl, ll: math.ceil(max(32 * f / fl, 32 * r / ll, i / 4)),
+    "busiest": lambda f, w, i, lanes: math.ceil(max(32 * f / lanes, w, i / 4)),
     "idle": lambda work, wait, blocks: round((wait / (work + wait)) ** blocks, 3),
-    "on_my_card": lambda sms, clock: 5696.395 * sms / 128 * clock / 2.52e9,
     "chance": lambda share, tries: min(1, share * tries) if tries < 3 else 1 - (1 - share) ** tries,
     "of_peak": lambda TM, TN: min(1, TM * TN / 8),  # without the loads
     "waiting": lambda work, latency, blocks, early: (latency / (work + latency)) ** blocks,

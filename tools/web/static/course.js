@@ -23,6 +23,10 @@ for (const named of chinese ? document.querySelectorAll("[title], [aria-label], 
   for (const name of ["title", "aria-label"]) if (inChinese[named.getAttribute(name)]) named.setAttribute(name, inChinese[named.getAttribute(name)]);
   if (inChinese[named.lastChild?.data]) named.lastChild.data = inChinese[named.lastChild.data];
 }
+// The side bar is a landmark with its title and its search, and the corner of a table no heading without words.
+document.querySelector("#pst-primary-sidebar")?.setAttribute("role", "complementary");
+document.querySelector("#pst-primary-sidebar")?.setAttribute("aria-label", chinese ? "侧栏" : "Side bar");
+for (const corner of document.querySelectorAll("article th:has(> p:only-child:empty)")) corner.replaceWith(document.createElement("td"));
 // Paper is white: who reads in the dark prints in the colours of the day.
 const root = document.documentElement;
 let theme;

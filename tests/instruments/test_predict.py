@@ -115,7 +115,7 @@ def test_this_machine_s_gpu_is_known_by_its_name_and_its_multiprocessors(monkeyp
 SAID = [  # the page, the step and its sizes, the GPU, and the words
     ("05", "register_1d", dict(BM=16, BN=16, BK=16, TM=8), "A6000", "model predicts {}."),
     ("06", "register_2d", dict(BM=64, BN=64, BK=16, TM=8, TN=8), "A6000", "predicts {}."),
-    ("07", "register_2d", dict(BM=112, BN=112, BK=8, TM=14, TN=14), "A6000", "predicts {} GFLOP/s in place of the"),
+    ("07", "register_2d", dict(BM=112, BN=112, BK=8, TM=14, TN=14), "H100", "predicts {} GFLOP/s in place of the"),
 ]
 
 

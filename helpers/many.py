@@ -1,8 +1,6 @@
 """How is a product computed that is too large for one device, or for one machine?
 
-`streamed` lets A, B and C pass through a device in blocks, within a budget of bytes. A block of A or of B stays there,
-and blocks of the other pass by it, in two tracks: while one computes, the other copies. Each pair makes a block of C,
-which comes back to the host. Where K is cut, the host adds up. The rest is `summa`, with the ladder's kernels.
+`streamed` lets them pass through a device, as `summa.passing` plans it; the rest is `summa`, with the ladder's kernels.
 """
 
 import functools

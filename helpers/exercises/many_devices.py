@@ -18,6 +18,7 @@ RUNS = (((2, 2), (4, 6, 8)), ((2, 3), (7, 11, 13)), ((3, 2), (12, 5, 9)))  # gri
 WIDTH = 3  # columns of A in a panel, at most
 AT_PANEL = "on {p} x {q} ranks, with M, N, K = {M}, {N}, {K}, at the panel from k = {first} to {last}: {found}"
 AS_MANY = "C of rank {place} is wrong, though as many bytes came as in SUMMA"
+ALONE = "C of rank {place} holds the product of these two panels alone; what it held before is gone"
 
 
 class Group:
@@ -43,8 +44,7 @@ def judge_panel_step(step: Callable) -> Report:
     """Judge a learner's step(me, k0, k1, left, top) of SUMMA, on grids of 2 x 2, 2 x 3 and 3 x 2 ranks. A `Report`.
 
     After each panel each rank has to have got as many bytes as its two panels have, and C has to be right so far.
-    `me` is the rank in row me.i and column me.j, with its blocks me.A, me.B and me.C; me.of_A and me.of_B say where K
-    is cut among its row and its column, me.row and me.column, each a `Group`.
+    `me` is the rank, as the page has it, whose me.row and me.column are each a `Group`.
     """
     wrong = None if step.__code__.co_names else Finding("not yet", "It does nothing so far.")  # a stub names nothing
     for grid, size in RUNS:
@@ -86,6 +86,8 @@ def wrong_block(rank: SimpleNamespace, A: np.ndarray, B: np.ndarray, k0: int) ->
         if got != due.nbytes:
             values = {"place": (rank.i, rank.j), "got": got, "due": due.nbytes, "group": (group.name, {})}
             return Finding("bytes", "rank {place} got {got} bytes along its {group}, not {due}", values=values)
-    if getattr(rank.C, "shape", None) != (len(A), B.shape[1]) or wrong_elements(rank.C, A, B).any():
-        return Finding("wrong numbers", AS_MANY, values={"place": (rank.i, rank.j)})
-    return None
+    shaped = getattr(rank.C, "shape", None) == (len(A), B.shape[1])
+    if shaped and not wrong_elements(rank.C, A, B).any():
+        return None
+    alone = shaped and not wrong_elements(rank.C, A[:, k0:], B[k0:]).any()
+    return Finding("wrong numbers", ALONE if alone else AS_MANY, values={"place": (rank.i, rank.j)})

@@ -94,7 +94,6 @@ if (i < M && j < N) {
         },
     },
     "14.1": {"turned in local memory": {"sA[ty][tx]": "sA[tx][ty]", "sA[ty][j]": "sA[j][ty]"}},
-    "15.2": {"what is left of the room": {"BK=8192": "BK=2**24 // 2048"}},
     "16.2": {
         "threads past the edge leave": {
             "    if row < M and col < N:\n": "    if row >= M or col >= N:\n        return\n    if True:\n",
@@ -243,11 +242,6 @@ WRONG = {
 """,
             "coalesced",
         ),
-    },
-    "15.2": {
-        "a flat block": ({"BM=2048, BK=8192": "BM=512, BK=32768"}, "numbers cross, at most"),
-        "too large": ({"BK=8192,": "BK=16384,"}, "33,554,432 numbers stay"),
-        "numbers for bytes": ({"4 * over": "over"}, "0.046 s"),
     },
     "17.1": {
         "group and place": (

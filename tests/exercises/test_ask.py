@@ -36,7 +36,6 @@ SLIPS = {
     "least_bytes": lambda M, N, K: 8 * M * N * K,
     "shortest_seconds": lambda flop, moved, flop_rate, byte_rate: moved / byte_rate,
     "sectors_touched": lambda stride: {0: 1, 1: 4, 2: 8, 4: 16}.get(stride, 32),
-    "summa_seconds": lambda n, side, panels, flops, latency, bandwidth: 2 * n**3 / side**2 / flops,
     "busiest_tiles": lambda blocks, tiles, sms, slices: -(-blocks * slices * tiles // (sms * slices)),
     "wide_requests": lambda M, N, K, BM, BN, size: (M * K * (N // BN) + K * N * (M // BM)) / 128,
     "lane_cycles": lambda TM, TN, width: 4 * TM / width,

@@ -46,7 +46,7 @@ def owner_does_not_call(me, k0, k1, left, top):
         (stub, "not yet. It does nothing so far."),
         (
             overwrites,
-            "M, N, K = 4, 6, 8, at the panel from k = 3 to 3: C of rank (0, 0) is wrong, though as many bytes",
+            "at the panel from k = 3 to 3: C of rank (0, 0) holds the product of these two panels alone",
         ),
         (
             whole_blocks,
@@ -63,7 +63,7 @@ def owner_does_not_call(me, k0, k1, left, top):
             "root is 0, so this rank of the row is the owner, and passes no",
         ),
         (lambda me, *panel: panels_of(me, *panel) and exit(3), "rank (0, 0) raises SystemExit: 3"),
-        (lambda me, *panel: setattr(me, "C", panels_of(me, *panel)), "C of rank (0, 0) is wrong"),
+        (lambda me, *panel: setattr(me, "C", panels_of(me, *panel)), "C of rank (0, 0) is wrong, though as many bytes"),
     ],
 )
 def test_a_wrong_step_is_told_what_is_wrong(wrong, says):

@@ -112,7 +112,7 @@ if (i < M && j < N) {
     "17.2": {
         "the large product first, and the fourth": {
             "    mma_tf32(a_small, b, acc)": "    mma_tf32(a, b, acc)\n    mma_tf32(a_small, b, acc)",
-            "    mma_tf32(a, b, acc)\n\"": "    mma_tf32(a_small, b_small, acc)\n\"",
+            '    mma_tf32(a, b, acc)\n"': '    mma_tf32(a_small, b_small, acc)\n"',
         },
     },
     "18.2": {

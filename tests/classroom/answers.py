@@ -108,30 +108,10 @@ if (i < M && j < N) {
             ),
         },
     },
-    "17.1": {
-        "by halves": """
-mine = '''
-for half in range(2):
-    for i in range(DOWN):
-        for r in range(2):
-            x[0] = As[now, top + 16 * i + group + 8 * r, k + place + 4 * half]
-            a[i, r + 2 * half] = word(x)
-    for j in range(OVER):
-        x[0] = Bs[now, k + place + 4 * half, left + 8 * j + group]
-        b[j, half] = word(x)
-for i in range(DOWN):
-    for j in range(OVER):
-        mma(a[i], b[j], acc[i, j])
-k += 8
-'''
-""",
-    },
     "17.2": {
         "the large product first, and the fourth": {
-            "        mma(a[i], b[j], acc[i, j])\nk": "        mma(a_small[i], b_small[j], acc[i, j])\nk",
-            "        mma(a_small[i], b[j], acc[i, j])": (
-                "        mma(a[i], b[j], acc[i, j])\n        mma(a_small[i], b[j], acc[i, j])"
-            ),
+            "    mma_tf32(a_small, b, acc)": "    mma_tf32(a, b, acc)\n    mma_tf32(a_small, b, acc)",
+            '    mma_tf32(a, b, acc)\n"': '    mma_tf32(a_small, b_small, acc)\n"',
         },
     },
     "18.2": {
@@ -243,43 +223,25 @@ WRONG = {
             "coalesced",
         ),
     },
-    "17.1": {
-        "group and place": (
-            {"group + r % 2 * 8, k + place": "place + r % 2 * 8, k + group"},
-            "reads As[0, 0, 16], which no thread has written",
-        ),
-        "first right, then down": (
-            {"r % 2 * 8, k + place + r // 2 * 4": "r // 2 * 8, k + place + r % 2 * 4"},
-            "wrong index: where A[0, 4] belongs it takes A[8, 0]",
-        ),
-        "the first warp's rows": ({"top + 16": "16"}, "wrong row"),
-        "k stays": ({"\nk += 8": ""}, "nothing in the loop changes what its condition asks for"),
-    },
     "17.2": {
         "one product": (
-            {
-                "        mma(a_small[i], b[j], acc[i, j])\n": "",
-                "        mma(a[i], b_small[j], acc[i, j])\n": "",
-            },
-            "wrong numbers",  # such as one rounded to TF32 gives
+            {"    mma_tf32(a_small, b, acc)\n    mma_tf32(a, b_small, acc)\n": ""},
+            "right where TF32 holds each number of A and B, and wrong where it does not",
         ),
         "small by small": (
-            {"mma(a[i], b_small[j]": "mma(a_small[i], b_small[j]"},
+            {"mma_tf32(a, b_small": "mma_tf32(a_small, b_small"},
             "right where TF32 holds each number of B, and wrong where it does not",
         ),
         "a mixed product twice": (
-            {"mma(a_small[i], b[j]": "mma(a[i], b_small[j]"},
+            {"mma_tf32(a_small, b,": "mma_tf32(a, b_small,"},
             "right where TF32 holds each number of A and B, and wrong where it does not",
         ),
         "A and B exchanged": (
-            {"mma(a[i], b_small[j]": "mma(b_small[j], a[i]"},
+            {"mma_tf32(a, b_small": "mma_tf32(b_small, a"},
             "right where TF32 holds each number of B, and wrong where it does not",
         ),
-        "nothing taken away": (
-            {"        x[0] -= a[i, r].view(float32)\n": "", "        x[0] -= b[j, r].view(float32)\n": ""},
-            "each product belongs in the sum once",
-        ),
-        "the word as a number": ({".view(float32)": ""}, "wrong"),
+        "nothing taken away": ({"    x[0] -= kept\n": ""}, "each product belongs in the sum once"),
+        "the word as a number": ({"-= kept": "-= big[i, r]"}, "wrong"),
     },
     "18.2": {
         "TF32 by itself": ({"acc, PRECISION)": "acc)"}, "PRECISION tells tl.dot not to"),

@@ -55,6 +55,7 @@ SLIPS = {
     "instructions": lambda columns, lanes: columns // 16 + columns % 16,
     "ahead": lambda mine, theirs: len(mine) >= 9 and min(theirs) > 1.05 * max(mine),
     "useful": lambda M, N, BM, BN: min(1, M / BM) * min(1, N / BN),
+    "to_tf32": lambda x: math.ldexp(math.floor(math.frexp(x)[0] * 2**11), math.frexp(x)[1] - 11),
     "least_seconds": lambda M, N, K, flops, bandwidth: max(2 * M * N * K / flops, 4 * (M * K + 2 * K * N) / bandwidth),
 }
 

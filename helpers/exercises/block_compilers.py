@@ -94,7 +94,6 @@ def of_tiles(C: np.ndarray, A: np.ndarray, B: np.ndarray, whole: bool) -> tuple[
     if whole:
         turned[:BM, BN:], turned[BM:, :BN] = turned[BM:, :BN].copy(), turned[:BM, BN:].copy()
     for kind, key, guess in (
-        ("wrong numbers", AT, sum(tiles)),  # that sum, and not as near as it should be
         ("K is cut", SHORT, sum(tiles[:-1])),
         ("K is cut", SHORT, tiles[0]),
         ("wrong index", STAYS, tiles[0] * len(tiles)),

@@ -138,7 +138,6 @@ def mine(A, B, C, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
             "acc = ct.mma(a, b, acc)": "acc = acc + ct.mma(a, b, ct.zeros((BM, BN), ct.float32))",
         },
     },
-    "18.4": {"eight warps": {"BM=128, BN=64, BK=32, stages=4, warps=4": "BM=64, BN=128, BK=16, stages=4, warps=8"}},
 }
 
 WRONG = {
@@ -245,6 +244,13 @@ WRONG = {
     },
     "18.2": {
         "TF32 by itself": ({"acc, PRECISION)": "acc)"}, "PRECISION tells tl.dot not to"),
+        "k stays": ({"k = k0 + ": "k = "}, "what they are loaded by never moves"),
+        "a new sum in each turn": ({"b, acc, PRECISION)": "b, None, PRECISION)"}, "begins them anew"),
+        "x and y swapped": (
+            {"tl.program_id(1) * BM": "tl.program_id(0) * BM", "tl.program_id(0) * BN": "tl.program_id(1) * BN"},
+            "does x count the tiles of a row?",
+        ),
+        "B by K": ({"B + k[:, None] * N": "B + k[:, None] * K"}, "B is read as if its rows had K elements, not N"),
         "no dot": (
             {"tl.dot(a, b, acc, PRECISION)": "acc + tl.sum(a[:, :, None] * b[None, :, :], 1)"},
             "no matrix units",
@@ -255,13 +261,12 @@ WRONG = {
         ),
     },
     "18.3": {
-        "K one short": (
-            {"shape=(BM, BK))": "shape=(BM, BK)) - 1"},
-            "K is cut: only the first 0 of 15 products are summed",
-        ),
+        "K one short": ({"shape=(BM, BK))": "shape=(BM, BK)) - 1"}, "not all tiles along K are in the sums"),
+        "C turned": ({"C, (y, x)": "C, (x, y)"}, "that in row 0, column 1 has what belongs in row 1, column 0"),
+        "Triton's word": ({"ct.zeros(": "tl.zeros("}, "`tl` belongs to the other language"),
         "places swapped": ({"B, (k, x)": "B, (x, k)"}, "loads tile (0, 2) of B, which has 3 x 2"),
         "A for B": ({"ct.load(B,": "ct.load(A,"}, "block (1, 0) loads tile (0, 1) of A, which has 4 x 1"),
-        "no padding": ({"(BM, BK), padding_mode=ct.PaddingMode.ZERO": "(BM, BK)"}, "not a number: C holds NaN"),
+        "no padding": ({"(BM, BK), padding_mode=ct.PaddingMode.ZERO": "(BM, BK)"}, "padding_mode says what such"),
         "float16 for the sum": (
             {"acc = ct.mma(a, b, acc)": "acc = ct.mma(a, b, acc).astype(ct.float16).astype(ct.float32)"},
             "binary digits; look for a type of fewer",

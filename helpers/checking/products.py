@@ -45,6 +45,8 @@ class FunctionProduct(Function):
         for name, X, there in (("A", A, work.A), ("B", B, work.B)):
             if not np.array_equal(work.on.read(there, 0, X.size).ravel()[: X.size], X.ravel()):
                 raise Wrong(Finding(Kind.INPUT_CHANGED, "input_changed", values={"name": name}))
+        if np.isnan(fill) and hasattr(self.k, "amiss") and (found := self.k.amiss(work, A, B, C)):
+            raise Wrong(found)
         return C
 
     def natively(self, move):
@@ -54,10 +56,6 @@ class FunctionProduct(Function):
         from kernel_judge.on_ptx import within_budget  # of a library nothing runs there
 
         return within_budget(move, self)
-
-    def of_nan(self):
-        """What NaN in C means: of two launches, that the first has left out what the second adds."""
-        return Finding(Kind.UNSET, "unset_part") if hasattr(self.k, "add_up") else super().of_nan()
 
     def came_of(self, outcome: Outcome, compiler: str = "") -> Seen:
         """What came of a move in a child, or why nothing did; `compiler`: whose it is that builds the kernel there."""

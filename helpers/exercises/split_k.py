@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..launch import Contestant, Kernel
-from ..launch.kernel import Work
-from ..launch.on_opencl import opencl_kernel
+from kernel_judge import Finding, Kind, wrong_elements
+
+from ..launch.kernel import Contestant, Kernel, Work
 
 
 class SplitK(Contestant):
@@ -48,9 +48,18 @@ class SplitK(Contestant):
         launches = self.parts.launcher(first), self.add_up.launcher(second)
         return lambda: [launch() for launch in launches]
 
-
-def tiled_slices(bounds: str, store: str) -> Kernel:
-    """The OpenCL kernel `tiled` with a reader's lines: the `first` and `last` k of a slice, and its store to C."""
-    source = opencl_kernel("tiled").source.replace("    float acc", f"    {bounds.strip()}\n\n    float acc")
-    source = source.replace("k0 = 0; k0 < K;", "k0 = first; k0 < last;")
-    return opencl_kernel(source.replace("C[row * N + col] = acc;", store), like="tiled")
+    def amiss(self, work: Work, A: np.ndarray, B: np.ndarray, C: np.ndarray) -> Finding | None:
+        """Which of the two launches made a C wrong, as far as the parts between them tell; None where they do not."""
+        (M, N, _), slices = work.sizes, self.slices
+        parts = work.on.read(work.between, 0, slices * M * N)
+        if not C.any() or not wrong_elements(C, A, B).any():
+            return None
+        if np.isnan(parts).any():
+            row = int(np.isnan(parts).argmax()) // N
+            return Finding(Kind.UNSET, "unset_part", values={"row": row, "part": row // M, "of": row % M, "M": M})
+        ways = "(s * M + row) * N + col", "(row * slices + s) * N + col", "(row * N + col) * slices + s"
+        for axis, way in enumerate(ways):  # the slices stand before the rows, before the columns, or last
+            sums = parts.reshape(np.insert((M, N), axis, slices)).sum(axis)
+            if not np.isnan(C).any() and not wrong_elements(sums, A, B).any():
+                return Finding(Kind.WRONG_NUMBERS, "parts_are_right", values={"way": way})
+        return None

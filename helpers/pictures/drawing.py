@@ -106,7 +106,7 @@ def draw_product(figure, size, colours, titles=tuple(MATRICES), labels=({}, {}, 
     Returns the three axes.
     """
     M, N, K = size
-    ratios = dict(width_ratios=(K, N), height_ratios=(K, M))
+    ratios = dict(width_ratios=(K + 0.16, N + 0.16), height_ratios=(K + 0.16, M + 0.16))  # with `panel`'s margins
     grid = figure.add_gridspec(2, 2, left=0.03, right=0.97, top=top, bottom=bottom, wspace=0.08, hspace=0.16, **ratios)
     axes = [figure.add_subplot(grid[place]) for place in ((1, 0), (0, 1), (1, 1))]
     sides = (M, K), (K, N), (M, N)

@@ -123,8 +123,7 @@ def picture_order(order: Order, down: int, across: int, together: int) -> Pictur
     read = {(row, 0) for row in rows}, {(0, column) for column in columns}, places[:together]
     colours = [dict.fromkeys(cells, ink) for cells, ink in zip(read, MATRICES.values(), strict=True)]
     figure = Figure(figsize=(5.6, 5.6))
-    numbers = {place: str(number) for number, place in enumerate(places)}
-    draw_product(figure, (down, across, 1), colours, labels=({}, {}, numbers))
+    draw_product(figure, (down, across, 1), colours, labels=({}, {}, {at: str(n) for n, at in enumerate(places)}))
     values = dict(together=together, down=down, across=across, rows=len(rows), columns=len(columns))
     return Picture(figure, label(IN_ORDER, **values))
 

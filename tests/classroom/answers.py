@@ -95,19 +95,13 @@ if (i < M && j < N) {
     },
     "14.1": {"turned in local memory": {"sA[ty][tx]": "sA[tx][ty]", "sA[ty][j]": "sA[j][ty]"}},
     "16.2": {
-        "threads past the edge leave": {
-            "    if row < M and col < N:\n": "    if row >= M or col >= N:\n        return\n    if True:\n",
+        "slices that take K-tiles in turns": {
+            "const int first = slice * deep, last = first + deep;": "const int first = slice * TILE, last = K;",
+            "check(": "in_turns = parts_cl.source.replace('k0 += TILE', 'k0 += whole')\n"
+            "parts_cl = opencl_kernel(in_turns, like='tiled')\ncheck(",
         },
     },
     "16.3": {"groups of ten, by divmod": {"GROUP = 8": "GROUP = 10"}},
-    "16.4": {
-        "slices that take K-tiles in turns": {
-            "const int first = slice * deep, last = first + deep;": "const int first = slice * TILE, last = K;",
-            "tiled_slices(bounds, store)": (
-                "opencl_kernel(tiled_slices(bounds, store).source.replace('k0 += TILE', 'k0 += whole'), like='tiled')"
-            ),
-        },
-    },
     "17.2": {
         "the large product first, and the fourth": {
             "    mma_tf32(a_small, b, acc)": "    mma_tf32(a, b, acc)\n    mma_tf32(a_small, b, acc)",

@@ -307,6 +307,10 @@ def test_an_order_of_blocks_has_their_numbers_in_c_and_what_the_first_of_them_re
     picture = pictures.picture_order(lambda number, down, across: (number % down, number // down), 3, 2, together=4)
     assert words(drawn[0].axes[2]) == {(0, 0): "0", (1, 0): "1", (2, 0): "2", (0, 1): "3", (1, 1): "4", (2, 1): "5"}
     assert picture.text == "The first 4 of 3 x 2 blocks read 3 rows of tiles of A, 2 columns of B's."
+    pictures.picture_order(lambda number, down, across: divmod(number, across), 6, 9, together=12)
+    drawn[1].draw_without_rendering()
+    of_A, of_C = ([ax.transData.transform((0, row))[1] for row in range(7)] for ax in drawn[1].axes[::2])
+    assert of_A == pytest.approx(of_C)  # a row of A stands beside its row of C
 
 
 def registers(name, matrix):

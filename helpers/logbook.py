@@ -13,10 +13,11 @@ from kernel_judge.stored import DONE, NOT_YET, TRIED, html_of, own_cells, safe, 
 
 from . import files
 from .classroom import LABELS, MARK, SIGNS, AnswerRow, progress
-from .language import CHINESE, ENGLISH
+from .language import CHINESE, ENGLISH, NOW, said, spelled
 from .notebook import stored
 
-HTML = Template(Path(__file__).with_name("logbook.html").read_text(encoding="utf-8"))
+HTML = Path(__file__).with_name("logbook.html").read_text(encoding="utf-8")
+WORDS = re.compile(r"\[\[(.*?)\]\]")  # in it: what is said in the language of its pages
 OWN = re.compile(r"\b(mine|my_(?!guess|n\b)\w+)\b")  # a kernel of the reader's: a right one looks as the course's does
 RATE = re.compile(r"\b(\w+ \(\w[\w, ]+\)|numpy_matmul) ([\d.,]+) GFLOP/s")  # as a chart's text has it
 
@@ -28,10 +29,9 @@ def work_log(folder: str | Path = ".") -> None:
     """
     folder, rows = Path(folder), progress(folder).rows
     for student in sorted({row.student for row in rows if row.exercise}):
-        name = "work_log" if student == folder.resolve().name else student
-        file = folder / f"{name}.html"
+        file = folder / f"{'work_log' if student == folder.resolve().name else student}.html"
         files.replace_text(file, written([row for row in rows if row.student == student], folder))
-        print(f"saved: {file}, of the pages as they were last saved")
+        print(said("saved: {file}, of the pages as they were last saved", file=file))
 
 
 def written(rows: list[AnswerRow], folder: Path) -> str:
@@ -42,8 +42,7 @@ def written(rows: list[AnswerRow], folder: Path) -> str:
         names = sorted({row.file for row in rows if row.page == page and row.state in (DONE, TRIED)})
         cells = [cell for name in names for cell in worked_cells(folder / name)]
         worked = {label for label, *_ in cells if label}
-        untouched = [label for label in states if states[label] == TRIED and label not in worked]
-        states |= dict.fromkeys(untouched, NOT_YET)
+        states |= {label: NOT_YET for label in states if states[label] == TRIED and label not in worked}
         signs = {label: f"{SIGNS[state]} {label}" for label, state in states.items()}
         links = [f'<a class="{state}" href="#{label}">{signs[label]}</a>' for label, state in states.items()]
         lines = "\n".join(text_of(outputs) for *_, outputs in cells).split("\n")
@@ -58,15 +57,16 @@ def written(rows: list[AnswerRow], folder: Path) -> str:
             pages.append(f'{head}<section class="{states.get(label, "")}">{body}</section>')
     measured = [f"<tr><th>{safe(name)}<td>{rate}" for name, rate in rates.items()]
     parts = {"table": table, "measured": measured, "pages": pages}
-    return HTML.substitute({name: "\n".join(lines) for name, lines in parts.items()}, student=safe(rows[0].student))
+    language = CHINESE if re.search("[\u4e00-\u9fff]", "".join(pages)) else NOW[0]
+    page = Template(WORDS.sub(lambda found: spelled(language, found[1], {}), HTML))
+    return page.substitute({name: "\n".join(lines) for name, lines in parts.items()}, student=safe(rows[0].student))
 
 
 def worked_cells(path: Path) -> Iterator[tuple[str | None, str, list]]:
     """What `own_cells` has that differs from the course's page, or that shows a kernel of the reader's, but no time."""
-    course = [stored(ENGLISH), stored(CHINESE)]
     for label, source, outputs in own_cells(path, LABELS, MARK):
         source = re.sub(f"^{MARK}.*\n", "", source)
-        known = [lines_of(one[source]) for one in course if source in one]
+        known = [lines_of(one[source]) for one in (stored(ENGLISH), stored(CHINESE)) if source in one]
         same = known and (not outputs or lines_of(outputs) in known)
         if not same or (not label and OWN.search(source) and "GFLOP" not in text_of(outputs)):
             yield label, source, outputs

@@ -43,7 +43,7 @@ WORDS = {
         changelog="# Changes\n\nWhat is new in each version of the course.",
     ),
     "zh_CN": dict(
-        parts=("阶梯", "看清与调优", "更远处"),
+        parts=("阶梯", "看清与调优", "更进一步"),
         beside="附录",
         glossary="术语表",
         meet="术语列在第一次出现的那一页下面。那一页上，术语第一次出现的地方链接到这里。",

@@ -44,8 +44,7 @@ def test_a_kernel_its_verdict_a_guess_a_film_and_times_are_on_it(tmp_path, capsy
     assert "<pre>my_guess = 3</pre>" in text and f"</a><td>{told}\n" in text
     assert '<div class="film" tabindex="0"><img srcset="data:image/webp;base64,' in text
     assert "SYNC" not in text  # a cell that was not touched
-    rates = re.findall(r"<tr><th>([^<]*)<td>([\d.,]+)", text)
-    assert rates == [("numpy_matmul", "282"), ("tiled (CUDA)", "94.1")]
+    assert re.findall(r"<tr><th>([^<]*)<td>([\d.,]+)", text) == [("numpy_matmul", "282"), ("tiled (CUDA)", "94.1")]
 
 
 @pytest.mark.parametrize("mark", [False, True])
@@ -68,13 +67,14 @@ def test_each_of_a_class_has_a_file_and_no_link_is_followed(tmp_path, capsys):
     (tmp_path / "victim").write_text("mine")
     (tmp_path / "ada.html.part").symlink_to(tmp_path / "victim")
     (tmp_path / "notes").mkdir()
-    for name in ("ada", "<b>"):
+    for name, source in (("ada", "by ada"), ("<b>", "由乙写成")):
         (tmp_path / name).mkdir()
-        (tmp_path / name / "00.ipynb").write_text(page_of(f"by {name}", result(RIGHT)))
+        (tmp_path / name / "00.ipynb").write_text(page_of(source, result(RIGHT)))
     work_log(tmp_path)
     assert {path.name for path in tmp_path.glob("*.html")} == {"ada.html", "<b>.html"}
     assert "by ada" in (tmp_path / "ada.html").read_text() and (tmp_path / "victim").read_text() == "mine"
-    assert "<b>" not in (tmp_path / "<b>.html").read_text()
+    chinese = (tmp_path / "<b>.html").read_text()
+    assert "<b>" not in chinese and "<h1>学习记录</h1>" in chinese and "[[" not in chinese
 
 
 EVIL = "<script>document.title = 'ran'</script><img src='http://x.org/a.png' onerror=\"document.title = 'ran'\">"

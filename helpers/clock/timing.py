@@ -185,8 +185,7 @@ def compare(
 
     Its `verdict` says who is ahead, if anybody is; fewer rounds than the default are enough for a ratio, not for that.
     """
-    pairs = contest([first, second], size, rounds)
-    pairs.sort(key=lambda pair: pair[1].seconds / pair[0].seconds)
+    pairs = sorted(contest([first, second], size, rounds), key=lambda pair: pair[1].seconds / pair[0].seconds)
     return Comparison(*pairs[len(pairs) // 2], tuple(b.seconds / a.seconds for a, b in pairs))
 
 

@@ -5,13 +5,13 @@ import random
 from collections.abc import Callable
 
 from kernel_judge import Finding, Report
-from kernel_judge.answers import NOT_YET, Answer, raised, source_around
+from kernel_judge.answers import NOT_YET, Answer, raised, shown, source_around
 
 SIZES, VALUES = "abcd", range(4)  # the names of the four parameters, and their values
 PLACES = list(itertools.product(VALUES, repeat=len(SIZES)))
 TRIES, SEARCHES, ENOUGH = 80, 30, 18  # points a run, of 256; runs on each landscape, and those that find the peak
 MANY = "it may try {most} points, and tried {tried}"
-NOT_BEST = "it returns {best}, which is not the best point that it tried"
+NOT_BEST = "it returns {best}, and should return the best point that it tried, a dict out of `points`"
 SMOOTH = "it finds the peak of a smooth hill in {found} of {runs} runs; does it look near the best so far?"
 HIDDEN = "it begins on a low hill, and finds the high one in {found} of {runs} runs; does it look elsewhere, too?"
 
@@ -47,14 +47,14 @@ def searched(search, land):
         best = search([dict(zip(SIZES, at, strict=True)) for at in PLACES], rate, TRIES)
         if best is None:
             return None, NOT_YET
-        best = place(best)
+        at = place(best) if isinstance(best, dict) else None
     except (Exception, SystemExit) as error:  # a learner's function may fail in any way
         return None, raised(error)
     if len(rates) > TRIES:
         return None, Finding("too many", MANY, values={"most": TRIES, "tried": len(rates)})
-    if (rates.get(best) or 0) < max((rate or 0 for rate in rates.values()), default=1):
-        return None, Finding("not the best", NOT_BEST, values={"best": f"{best}"})
-    return best, None
+    if (rates.get(at) or 0) < max((rate or 0 for rate in rates.values()), default=1):
+        return None, Finding("not the best", NOT_BEST, values={"best": shown(best)})
+    return at, None
 
 
 def place(point):

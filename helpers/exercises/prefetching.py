@@ -52,9 +52,8 @@ def print_order(k: Kernel, M: int, N: int, K: int) -> None:
     mine = mine[mine["array"] != "C"]
     print(said("{kernel}, thread 0; each line ends at a barrier", kernel=k.step))
     before = ""
-    does = np.where(
-        mine["memory"] == "global", "ask {count}", np.where(mine["writes"], "store {count}", "read {count}")
-    )
+    does = np.where(mine["writes"], "store {count}", "read {count}")
+    does[mine["memory"] == "global"] = "ask {count}"
     for _, between in groupby(zip(mine["phase"].tolist(), does.tolist(), strict=True), key=lambda one: one[0]):
         parts = []
         for what, same in groupby(what for _, what in between):

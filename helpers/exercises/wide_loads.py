@@ -22,6 +22,5 @@ def not_wide(k: Kernel) -> list[Finding]:
     for name, side in (("As", k.parameters["TM"]), ("Bs", k.parameters["TN"])):
         loads, most = sum(row.instructions for row in seen if row.what == f"load {name}"), warps * depth * side // 4
         if loads > most:
-            values = {"loads": loads // warps, "name": name, "least": most // warps}
-            return [Finding("not wide", NARROW, values=values)]
+            return [Finding("not wide", NARROW, (), {"loads": loads // warps, "name": name, "least": most // warps})]
     return []

@@ -114,11 +114,11 @@ class OnPtx(Function):
         """The names of its variables that are not set on some way."""
         return tuple(to_ptx.variables_of(self.compiled))
 
-    def run(self, A, B, fill=np.nan, unset: tuple = (), limit: int | None = None, trace: bool = False):
+    def run(self, A, B, fill=np.nan, unset: tuple = (), limit: int | None = None, trace=False, each=False):
         """One `ptx_machine.Run`, in which those variables begin with NaN or -1 and C full of `fill`."""
-        text, C = to_ptx.text_of(self.compiled, self.level, unset), np.full((len(A), B.shape[1]), fill, np.float32)
-        grid, limit = self.grid(*C.shape), limit or self.limit(B)
-        return run_arrays(text, self.block, grid, A, B, C, limit=limit, trace=trace, requests=False)
+        C = np.full((len(A), B.shape[1]), fill, np.float32)
+        text, grid = to_ptx.text_of(self.compiled, self.level, unset, each), self.grid(*C.shape)
+        return run_arrays(text, self.block, grid, A, B, C, limit=limit or self.limit(B), trace=trace, requests=False)
 
     def limit(self, B) -> int:
         """How many instructions blocks may take, whatever the style: one thread may load for all of its block."""
@@ -147,6 +147,10 @@ class OnPtx(Function):
                 raise Wrong(*found)
             done = zeros if not zeros.arrays[2].any() else done  # nothing is multiplied yet: what is unset is no cause
         if done.findings:
+            lost = any(not one.source or (one.kind == "race" and not one.other_source) for one in done.findings)
+            again = self.run(A, B, fill, each=True) if lost else done  # in it LLVM's optimiser keeps each access's line
+            if {one.kind for one in again.findings} == {one.kind for one in done.findings}:
+                done = again
             left = self.who_left(A, B) if {one.kind for one in done.findings} <= MISSING else []
             clearest = sorted(done.findings, key=lambda one: CLEAREST.get(one.kind, 1))
             launched = self.launched(done)
@@ -198,8 +202,7 @@ class OnPtx(Function):
                 few = int(np.argmax(came < threads))
                 block = f"({blocks[few] % across}, {blocks[few] // across})"
                 lines = (self.line(access.source),) if access.source else ()
-                values = dict(came=came[few], threads=threads, block=block)
-                return [Finding(Kind.DIVERGENT, "who_left", lines, values)]
+                return [Finding(Kind.DIVERGENT, "who_left", lines, dict(came=came[few], threads=threads, block=block))]
         return []
 
     def located(self, found: ptx_machine.Finding, launched: Launched) -> Finding:

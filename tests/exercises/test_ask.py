@@ -49,11 +49,11 @@ SLIPS = {
     "busiest": lambda f, w, i, lanes: math.ceil(max(32 * f / lanes, w, i / 4)),
     "idle": lambda work, wait, blocks: round((wait / (work + wait)) ** blocks, 3),
     "chance": lambda share, tries: min(1, share * tries) if tries < 3 else 1 - (1 - share) ** tries,
-    "of_peak": lambda TM, TN: min(1, TM * TN / 8),  # without the loads
+    "of_peak": lambda TM, TN: min(1, TM * TN / 8, TM * TN / (TM + 1)),  # one vector of B a step
     "waiting": lambda work, latency, blocks, early: (latency / (work + latency)) ** blocks,
     "lucky": lambda kernels, rounds: 1 - (1 - 1 / 2**rounds) ** kernels,
     "instructions": lambda columns, lanes: columns // 16 + columns % 16,
-    "ahead": lambda mine, theirs: len(mine) >= 9 and min(theirs) > 1.05 * max(mine),
+    "ahead": lambda mine, theirs: len(mine) >= 9 and all(b - a > 0.05 for a, b in zip(mine, theirs, strict=True)),
     "useful": lambda M, N, BM, BN: min(1, M / BM) * min(1, N / BN),
     "to_tf32": lambda x: math.ldexp(math.floor(math.frexp(x)[0] * 2**11), math.frexp(x)[1] - 11),
     "least_seconds": lambda M, N, K, flops, bandwidth: max(2 * M * N * K / flops, 4 * (M * K + 2 * K * N) / bandwidth),

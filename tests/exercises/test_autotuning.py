@@ -43,9 +43,7 @@ def climb(points, rate, tries):
     while tries > 1 and (near := neighbours(point, left)):
         tries, chosen = tries - 1, random.choice(near)
         left.remove(chosen)
-        there = rate(chosen) or 0
-        if there > here:
-            point, here = chosen, there
+        point, here = max((point, here), (chosen, rate(chosen) or 0), key=lambda tried: tried[1])
     return point
 
 
@@ -67,7 +65,8 @@ def test_a_search_that_does_not_look_near_or_not_elsewhere_is_caught(search, say
     [
         (lambda points, rate, tries: None, "not yet. It returns nothing so far."),
         (lambda points, rate, tries: rate({"a": 7}), "error: it raises KeyError"),
-        (lambda points, rate, tries: rate(points[0]) and points[1], "not the best: it returns "),
+        (lambda points, rate, tries: (points[0], rate(points[0])), "not the best: it returns ({'a': 0, 'b': 0, "),
+        (lambda points, rate, tries: rate(points[0]) and points[1], "not the best: it returns {'a': 0, 'b': 0, "),
         (lambda points, rate, tries: by_turns(points, rate, tries + 1), f"too many: it may try {TRIES} points, and "),
         (lambda points, rate, tries: max(points[:tries], key=rate), "error: it raises TypeError"),  # None: cannot run
     ],

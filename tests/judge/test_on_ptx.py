@@ -94,6 +94,7 @@ FOUND = [
     (edited("tiled", ("As[ty, tx] =", "unused =")), "uninitialised: thread (", "acc += As[ty, k]", "tiled"),
     (LEFT, "divergent barrier: only 8 of the 16 threads of block (1, 0) ", "cuda.syncthreads()", "tiled"),
     (edited("vectorized", *ODD, *NOT_ALIGNED), "misaligned: ", "store4(Bs, r, c, (b_new[i, 0],", "vectorized"),
+    (edited("vectorized", ("As, k, ty * 4", "As, k, ty")), "misaligned: ", "x = load4(As, k, ty + i", "vectorized"),
 ]
 
 

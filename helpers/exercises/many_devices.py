@@ -15,8 +15,8 @@ from summa.algorithm import edges, panels
 from ..launch import draw
 
 RUNS = (((2, 2), (4, 6, 8)), ((2, 3), (7, 11, 13)), ((3, 2), (12, 5, 9)))  # grids of ranks, and M, N, K
-WIDTH = 3  # columns of A in a panel, at most
-AT_PANEL = "on {p} x {q} ranks, with M, N, K = {M}, {N}, {K}, at the panel from k = {first} to {last}: {found}"
+AT_PANEL = "on {p} x {q} ranks, with M, N, K = {M}, {N}, {K}, at the panel k0, k1 = {k0}, {k1}: {found}"
+BYTES = "rank {place} got {got} bytes along its {group}, not {due}: bcast gave shapes {came}, the panel has {shape}"
 AS_MANY = "C of rank {place} is wrong, though as many bytes came as in SUMMA"
 ALONE = "C of rank {place} holds the product of these two panels alone; what it held before is gone"
 
@@ -56,13 +56,12 @@ def wrong_product(step: Callable, grid: tuple, size: tuple) -> Finding | None:
     """What is wrong with a product of that size in such steps on that grid; None if it is right."""
     (p, q), (M, N, K), (A, B) = grid, size, draw(*size)
     strips_A, strips_B = np.array_split(A, p), np.array_split(B, q, axis=1)
-    of_A, of_B = edges(K, q), edges(K, p)
-    ranks = {}
+    of_A, of_B, ranks = edges(K, q), edges(K, p), {}
     for i, j in product(range(p), range(q)):
         a, b = strips_A[i][:, of_A[j] : of_A[j + 1]], strips_B[j][of_B[i] : of_B[i + 1]]
         blocks = dict(A=a.copy(), B=b.copy(), C=np.zeros((len(a), b.shape[1]), np.float32))
         ranks[i, j] = SimpleNamespace(i=i, j=j, of_A=of_A, of_B=of_B, **blocks)
-    for k0, k1, left, top in panels(K, p, q, WIDTH):
+    for k0, k1, left, top in panels(K, p, q, 3):
         wrong, sent = None, defaultdict(dict)
         # The owners of both panels first, then of one: whoever asks for a panel finds it sent.
         for i, j in sorted(ranks, key=lambda place: (place[0] != top) + (place[1] != left)):
@@ -71,10 +70,11 @@ def wrong_product(step: Callable, grid: tuple, size: tuple) -> Finding | None:
             try:
                 step(me, k0, k1, left, top)
             except (Exception, SystemExit) as error:  # a learner's function may fail in any way
-                wrong = wrong or raised(error, ("rank {place}", {"place": (i, j)}))
+                waits = isinstance(error, UnboundLocalError) and not (me.row.came and me.column.came)
+                wrong = wrong or (None if waits else raised(error, ("rank {place}", {"place": (i, j)})))
             wrong = wrong or wrong_block(me, strips_A[i][:, :k1], strips_B[j][:k1], k0)
         if wrong:
-            values = dict(p=p, q=q, M=M, N=N, K=K, first=k0, last=k1 - 1)
+            values = dict(p=p, q=q, M=M, N=N, K=K, k0=k0, k1=k1)
             return replace(wrong, key=AT_PANEL, values=values | {"found": wrong})
     return None
 
@@ -84,8 +84,8 @@ def wrong_block(rank: SimpleNamespace, A: np.ndarray, B: np.ndarray, k0: int) ->
     for group, due in ((rank.row, A[:, k0:]), (rank.column, B[k0:])):
         got = sum(panel.nbytes for panel in group.came)
         if got != due.nbytes:
-            values = {"place": (rank.i, rank.j), "got": got, "due": due.nbytes, "group": (group.name, {})}
-            return Finding("bytes", "rank {place} got {got} bytes along its {group}, not {due}", values=values)
+            values = dict(place=(rank.i, rank.j), got=got, due=due.nbytes, group=(group.name, {}), shape=due.shape)
+            return Finding("bytes", BYTES, values=values | {"came": [panel.shape for panel in group.came]})
     shaped = getattr(rank.C, "shape", None) == (len(A), B.shape[1])
     if shaped and not wrong_elements(rank.C, A, B).any():
         return None

@@ -8,7 +8,6 @@ def matrix_units(BM=128, BN=128, BK=16, WM=64, WN=32, INPUT="tf32"):
     """Build the CUDA kernel C = A @ B in which a GPU's matrix units multiply tiles, rounded to INPUT, into float32 sums.
 
     A (M, K), B (K, N), C (M, N): float32, C-contiguous; any M, N, K >= 1. INPUT: "tf32", "float16" or "bfloat16".
-    Its kernel has 53 lines: numbers of 16 bits stand two in a word, and a fragment has its own places.
     Launch: block (32 lanes; BM // WM * (BN // WN) warps), grid (ceil_div(N, BN), ceil_div(M, BM)).
     """
     word = {"tf32": word_tf32, "float16": word_float16, "bfloat16": word_bfloat16}[INPUT]

@@ -219,7 +219,7 @@ WRONG = {
     "17.2": {
         "one product": (
             {"    mma_tf32(a_small, b, acc)\n    mma_tf32(a, b_small, acc)\n": ""},
-            "right where TF32 holds each number of A and B, and wrong where it does not",
+            "the digits that",
         ),
         "small by small": (
             {"mma_tf32(a, b_small": "mma_tf32(a_small, b_small"},
@@ -234,7 +234,7 @@ WRONG = {
             "right where TF32 holds each number of B, and wrong where it does not",
         ),
         "nothing taken away": ({"    x[0] -= kept\n": ""}, "each product belongs in the sum once"),
-        "the word as a number": ({"-= kept": "-= big[i, r]"}, "wrong"),
+        "no word": ({"x[0] -= kept\n    small[i, r] = word_tf32(x)": "small[i, r] = x[0] - kept"}, "the digits that"),
     },
     "18.2": {
         "TF32 by itself": ({"acc, PRECISION)": "acc)"}, "PRECISION tells tl.dot not to"),

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
+from numba.core.errors import NumbaError
+
 import ptx_machine
 from cuda_without_gpu import NotNative, to_ptx
 from cuda_without_gpu.native import NativeKernel, compile_native
@@ -38,13 +40,11 @@ class CudaProduct(KernelProduct):
         if not devices.compiling() or not (self.k.own or self.k.untimed):
             return move(self)
         if self.k.runs_natively and not self.k.untimed:
-            with suppress(NotNative):
+            with suppress(NotNative, NumbaError):  # what Numba refuses is told below
                 code = compile_native(self.k.function, *EXAMPLE, block=self.k.block)
-                there = partial(in_opencl, self.k, code, move)
-                outcome = in_child(self.k, there, SECONDS)
+                outcome = in_child(self.k, partial(in_opencl, self.k, code, move), SECONDS)
                 if outcome.value != "not native":
                     return self.came_of(outcome, self.device_name)
-            self.k.compile()  # for the PTX machine, then
         seen = on_the_machine(self.k, move, to_ptx.COUNTED)
         return seen._replace(notes=(Finding("", "on_the_PTX_machine"),))
 

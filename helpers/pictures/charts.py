@@ -111,7 +111,7 @@ def picture_units(prediction: Prediction, upto: str | None = None) -> Picture:
             parts = [(1e3 * p.requests[why], colour) for why, colour in zip(REQUESTS, REQUEST_SHADES, strict=True)]
             shares = [f"{p.requests[why] / time:.0%} {label(why)}" for why in REQUESTS if p.requests[why] > time / 200]
             if len(shares) > 1:
-                lines = wrapped(f"{label('{time}:', time=lines[0])} {listed(shares, ', ')}", 36).split("\n")
+                lines = wrapped(label("{time}: {shares}", time=lines[0], shares=listed(shares, ", ")), 35).split("\n")
         for part, more in on_top.items() if not rows else ():
             parts.append((1e3 * more, ADDED[part]))
             lines.append(label("then {time} ms of {what}", time=f"{1e3 * more:.3g}", what=label(part)))

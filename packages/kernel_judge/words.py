@@ -51,8 +51,8 @@ def spelled(language: str, sentence: str, values: dict) -> str:
 
 
 def closed_up(chinese: str) -> str:
-    """The text without blanks between Chinese characters, where what fills a place has brought two together."""
-    return re.sub(f"(?<=[{WIDE}“”]) (?=[{WIDE}“”])", "", chinese)
+    """The text without blanks between Chinese characters and behind a full-width mark, where a place was filled."""
+    return re.sub(f"(?<=[{WIDE}“”]) (?=[{WIDE}“”])|(?<=[，。：；、！？]) ", "", chinese)
 
 
 def pair_of(value: object) -> tuple | None:

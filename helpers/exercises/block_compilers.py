@@ -37,7 +37,7 @@ def judge_product(kernel: Callable) -> Report:
 
 
 def judge_tiles(kernel: Callable) -> Report:
-    """Do so with a cuTile product of (A, B, C), BM, BN, BK, in float32 and float16. Raises what `run_cutile` does."""
+    """Run a cuTile product of (A, B, C), BM, BN and BK as `judge_product` does, in float32 and float16. A `Report`."""
     function = getattr(getattr(kernel, "_annotated_function", None), "pyfunc", kernel)
     return judged(kernel, function, "ct", run_cutile, ("float32", "float16"))
 

@@ -32,7 +32,7 @@ SPEAKS_EVERY = 5  # seconds
 # What each extra brings, and the megabytes that it downloads on Linux x86-64.
 EXTRAS = {
     "lab": ("JupyterLab, and all that the pages need but what follows", 470),
-    "cuda13": ("NVIDIA's compiler, for pages 04 to 07, 09, 10, 17 and 18, and what Numba needs of an NVIDIA GPU", 231),
+    "cuda13": ("NVIDIA's compiler, for pages 04 to 07, 09, 10, 14, 17, 18, and what Numba needs of an NVIDIA GPU", 231),
     "cuda12": ("the same, for a driver older than CUDA 13", 231),
     "many": ("MPI and Dask, for page 15", 18),
     "blocks": ("Triton, for page 18; Linux x86-64", 286),

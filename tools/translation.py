@@ -9,7 +9,7 @@ from markdown_it import MarkdownIt
 MARKDOWN = MarkdownIt("commonmark").enable("table")
 NOTE = re.compile(r"^> 译注：.*\n?", re.MULTILINE)  # for Chinese readers only; compared with nothing
 NUMBER = re.compile(r"(?<!\bL)\d+(?:[.,]\d+)*")  # an L1 or L2 cache has no number
-MONTHS = {"November": "11"}  # Chinese writes months in figures
+MONTHS = {"June": "6", "November": "11", "December": "12"}  # Chinese writes months in figures
 # Where no term is meant: code, tags, addresses, and a package's name.
 NO_PROSE = re.compile(r"```.*?```|`[^`\n]*`|<code>.*?</code>|<[^>]*>|\]\([^)]*\)|https?://\S+|Kernel Tuner", re.DOTALL)
 HAN = "\u4e00-\u9fff"

@@ -23,6 +23,7 @@ STAYS = "at {shape}: each turn of the loop multiplies the first tiles along K, s
 SHORT = "at {shape}: not all tiles along K are in the sums; where does the loop end?"
 LAST = "at {shape}: only the last tiles along K are in the sums; each turn of the loop begins them anew"
 PLACES = "at {shape}: tiles of C change places; that in row 0, column 1 has what belongs in row 1, column 0"
+AGAIN = "at {shape}: earlier tiles count more than once: tl.dot and ct.mma add their third argument, so write `acc =`"
 FOREIGN = "`{word}` belongs to the other language; here words begin with `{own}.`"
 BYTES = "{loads} bytes of A and B at {shape}, where {least} do"
 
@@ -36,10 +37,7 @@ def judge_product(kernel: Callable) -> Report:
 
 
 def judge_tiles(kernel: Callable) -> Report:
-    """Run a learner's cuTile product at the same shapes, in float32 and float16, and count its loads. A `Report`.
-
-    `kernel`: under `@ct.kernel`, of (A, B, C) and the constants BM, BN and BK. Raises what `run_cutile` raises.
-    """
+    """Run a cuTile product of (A, B, C), BM, BN and BK as `judge_product` does, in float32 and float16. A `Report`."""
     function = getattr(getattr(kernel, "_annotated_function", None), "pyfunc", kernel)
     return judged(kernel, function, "ct", run_cutile, ("float32", "float16"))
 
@@ -98,6 +96,7 @@ def of_tiles(C: np.ndarray, A: np.ndarray, B: np.ndarray, whole: bool) -> tuple[
         ("K is cut", SHORT, tiles[0]),
         ("wrong index", STAYS, tiles[0] * len(tiles)),
         ("wrong numbers", LAST, tiles[-1]),
+        ("wrong numbers", AGAIN, sum(2.0 ** (len(tiles) - 1 - n) * tile for n, tile in enumerate(tiles))),
         ("wrong place", PLACES, turned),
     ):
         if np.allclose(C, guess, atol=0.05):  # as near as TF32 is

@@ -33,7 +33,6 @@ PROGRAM = (
 FRAGMENTS = (
     "A of 16 x 8, B of 8 x 8 and C of 16 x 8 numbers, shared out among {warp} lanes. Lane {lane} holds {numbers}."
 )
-
 IN_ORDER = "The first {together} of {down} x {across} blocks read {rows} rows of tiles of A, {columns} columns of B's."
 ONE_STEP = (
     "One step of SUMMA on {p} x {q} ranks: each rank of the first column sends its part of a panel of A along its row "
@@ -55,9 +54,7 @@ def picture_rungs() -> Picture:
 
 
 @look
-def picture_program(
-    M: int, N: int, K: int, BM: int, BN: int, BK: int, x: int = 0, y: int = 0, round: int = 0
-) -> Picture:
+def picture_program(M: int, N: int, K: int, BM: int, BN: int, BK: int, x: int, y: int, round: int = 0) -> Picture:
     """One program of a block language: its tile of C, and the tiles of A and B that it multiplies in that round.
 
     What of a tile lies outside its matrix is masked: it bears a 0 in A and B, and a – in C.

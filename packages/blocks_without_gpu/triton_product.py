@@ -57,11 +57,6 @@ class BlockRun(CompiledRun, Judged):
         """What all its threads load from global memory."""
         return self.total("bytes", "global", "load")
 
-    @property
-    def copies_left(self) -> int:
-        """Groups of asynchronous copies that may be on their way while a tile is multiplied; a tile of A is one."""
-        return max(map(int, re.findall(r"cp\.async\.wait_group\s+(\d+)", self.ptx)), default=0)
-
 
 def run_triton(
     kernel: Callable,

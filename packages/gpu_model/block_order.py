@@ -19,9 +19,3 @@ def tiles_read(order: Order, down: int, across: int, together: int) -> tuple[int
     """(rows of tiles of A, columns of tiles of B) that the first so many blocks of a grid read, each counted once."""
     places = [order(number, down, across) for number in range(min(together, down * across))]
     return len({row for row, _ in places}), len({column for _, column in places})
-
-
-def left_out(order: Order, down: int, across: int) -> list[tuple[int, int]]:
-    """The places of a grid that none of its blocks takes, in order."""
-    taken = {tuple(order(number, down, across)) for number in range(down * across)}
-    return [divmod(place, across) for place in range(down * across) if divmod(place, across) not in taken]

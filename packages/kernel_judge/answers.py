@@ -53,18 +53,24 @@ def ask(function: Callable, cases: dict) -> Report:
     for case, right in cases.items():
         arguments = case if isinstance(case, tuple) else (case,)
         asked = f"{name}({', '.join(map(shown, arguments))})"
-        try:
-            given = function(*arguments)
-        except (Exception, SystemExit) as error:  # a reader's function may fail in any way
-            return Answer(name, (raised(error, asked),), source_around(function))
-        if given is None:
-            return Answer(name, (NOT_YET,))
+        given, refused = called(function, arguments, asked)
+        if refused is not None:
+            return refused
         if not is_near(given, right):
             values = {"asked": asked, "given": shown(given), "right": shown(right)}
             return Answer(
                 name, (Finding("wrong number", "{asked} gives {given}, and should give {right}", (), values),)
             )
     return Answer(name, ())
+
+
+def called(function: Callable, arguments: tuple, asked: str) -> tuple[object, Answer | None]:
+    """(What it returns, the verdict on it where it raises or returns nothing, else None). `asked`: as in a verdict."""
+    try:
+        given = function(*arguments)
+    except (Exception, SystemExit) as error:  # a reader's function may fail in any way
+        return None, Answer(function.__name__, (raised(error, asked),), source_around(function))
+    return given, Answer(function.__name__, (NOT_YET,)) if given is None else None
 
 
 def raised(error: BaseException, asked: str | tuple = ("it", {})) -> Finding:

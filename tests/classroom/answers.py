@@ -239,6 +239,7 @@ WRONG = {
     "18.2": {
         "TF32 by itself": ({"acc, PRECISION)": "acc)"}, "PRECISION tells tl.dot not to"),
         "k stays": ({"k = k0 + ": "k = "}, "what they are loaded by never moves"),
+        "adds to what has the sum": ({"acc = tl.dot": "acc += tl.dot"}, "so write `acc =`"),
         "a new sum in each turn": ({"b, acc, PRECISION)": "b, None, PRECISION)"}, "begins them anew"),
         "x and y swapped": (
             {"tl.program_id(1) * BM": "tl.program_id(0) * BM", "tl.program_id(0) * BN": "tl.program_id(1) * BN"},
@@ -255,6 +256,7 @@ WRONG = {
         ),
     },
     "18.3": {
+        "adds to what has the sum": ({"acc = ct.mma": "acc += ct.mma"}, "so write `acc =`"),
         "K one short": ({"shape=(BM, BK))": "shape=(BM, BK)) - 1"}, "not all tiles along K are in the sums"),
         "C turned": ({"C, (y, x)": "C, (x, y)"}, "that in row 0, column 1 has what belongs in row 1, column 0"),
         "Triton's word": ({"ct.zeros(": "tl.zeros("}, "`tl` belongs to the other language"),

@@ -83,7 +83,7 @@ WRONG = {
     "slices overlap": (dict(bounds=BOUNDS.replace("last = first +", "last = K + 0 *")), "is there 2 times"),
     "one place for all parts": (
         dict(store="C[row * N + col] = acc;"),
-        "the first launch stores nothing in row 33 of the parts, where row 0 of part 1 belongs",
+        "row 33 of the parts, where row 0 of part 1 belongs, holds no number after the first launch",
     ),
     "parts in turns": (
         dict(store="C[(row * get_num_groups(2) + get_group_id(2)) * N + col] = acc;"),
@@ -121,13 +121,15 @@ ORDERS = {
             number // (8 * across) * 8 + number % (8 * across) % 8,
             number % (8 * across) // 8,
         ),
-        "in a grid of 5 x 7 no block takes tile (0, 5)",
+        "in a grid of 5 x 7 (down x across) block 5 takes tile (5, 0), outside",
     ),
-    "x and y exchanged": (lambda *of: grouped(*of)[::-1], "in a grid of 5 x 7 no block takes tile"),
-    "two faults": (
+    "x and y exchanged": (lambda *of: grouped(*of)[::-1], "takes tile (5, 0), outside"),
+    "a tile twice": (
         lambda number, down, across: (number // across % 4, number % across),
-        "no block takes tile (4, 0). too many loads: the first 116 blocks of a grid of 64 x 64 read 2 + 64",
+        "block 28 takes tile (0, 0)",
     ),
+    "a division": (lambda number, down, across: (number / across, number % across), "takes tile (0.14"),
+    "an error": (lambda number, down, across: divmod(number, down - 5), "order: error: <lambda>(0, 5, 7) raises Zero"),
     "nothing": (lambda *of: None, "not yet"),
 }
 

@@ -111,14 +111,12 @@ def test_sizes_that_are_multiples_of_16_are_promised_and_others_are_not():
     at_once = [float(line.split()[3]) for line in side_by_side({"64": wide, "63": narrow}).splitlines()[1:]]
     assert at_once[0] == 16 and at_once[1] <= 2
     assert wide.executed["asynchronous copy"] and not narrow.executed["asynchronous copy"]
-    assert wide.copies_left == 2 and narrow.copies_left == 0
 
 
-def test_each_stage_more_is_a_tile_more_in_shared_memory_and_two_copies_left():
+def test_each_stage_more_is_a_tile_more_in_shared_memory():
     runs = [run_triton(made(), 64, 64, 64, "tf32", stages=stages, **TILE) for stages in (1, 2, 4)]
     tiles = 4 * (32 * 16 + 16 * 32)
     assert [run.shared_bytes for run in runs] == [tiles, tiles, 3 * tiles]
-    assert [run.copies_left for run in runs] == [0, 0, 4]
     assert [bool(run.executed["asynchronous copy"]) for run in runs] == [False, True, True]
 
 

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from gpu_model import GPUS, Counts, Work, predict
-from gpu_model.block_order import column_by_column, left_out, row_by_row, tiles_read
+from gpu_model.block_order import column_by_column, row_by_row, tiles_read
 from gpu_model.prediction import LOSSES, fetched
 
 A6000, T4 = GPUS["A6000"], GPUS["T4"]
@@ -115,8 +115,6 @@ def test_an_order_of_blocks_is_counted_by_the_rows_and_columns_of_tiles_that_its
 
     assert tiles_read(row_by_row, 16, 8, 12) == (2, 8) and tiles_read(column_by_column, 16, 8, 12) == (12, 1)
     assert tiles_read(in_pairs, 16, 8, 12) == (6, 2) and tiles_read(row_by_row, 1, 3, 12) == (1, 3)
-    assert left_out(in_pairs, 16, 8) == [] and left_out(in_pairs, 2, 3) == [(1, 2)]  # block 5 lies outside, at (0, 3)
-    assert left_out(lambda *of: (0, of[0] % 2), 2, 3) == [(0, 2), (1, 0), (1, 1), (1, 2)]
     counts = made_up(side=(32, 64, 8))
     shared = 4 * (8 * (256 + 128) * 512 + 512 * 512)  # 16 blocks: eight rows of tiles, two columns
     assert fetched(counts, (16, 8), in_pairs, 16, False, 512, 512, 512)[1] == shared

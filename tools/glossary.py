@@ -32,6 +32,8 @@ KEPT = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 
+OTHER_SENSES = {"15_many_devices": {"block", "grid"}}  # anchors of words that a page uses in a sense of its own
+
 
 @dataclass(frozen=True)
 class Language:
@@ -80,9 +82,9 @@ def without_links(text):
     return LINK.sub(r"\1", text)
 
 
-def link_terms(notebook, language=ENGLISH, only=None):
+def link_terms(notebook, language=ENGLISH, only=None, stem=""):
     """Link each term's first use in the notebook's prose, and no other, in place. `only`: these anchors."""
-    linked = set() if only is None else set(terms(language).values()) - set(only)
+    linked = set(OTHER_SENSES.get(stem, ())) if only is None else set(terms(language).values()) - set(only)
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cell.source = with_links(without_links(cell.source), linked, language)

@@ -192,7 +192,7 @@ def normalise(notebook, stem):
     title = next((cell for cell in notebook.cells if cell.cell_type == "markdown"), None)
     if title is not None:
         title.source = with_badges(title.source, stem)
-    link_terms(notebook)
+    link_terms(notebook, stem=stem)
     first = next((cell for cell in notebook.cells if cell.cell_type == "code"), None)
     if first is not None:
         own = COLAB.sub("", first.source).replace(WHICH_PYTHON, "")

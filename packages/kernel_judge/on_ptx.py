@@ -147,8 +147,8 @@ class OnPtx(Function):
                 raise Wrong(*found)
             done = zeros if not zeros.arrays[2].any() else done  # nothing is multiplied yet: what is unset is no cause
         if done.findings:
-            lost = any(not one.source or (one.kind == "race" and not one.other_source) for one in done.findings)
-            again = self.run(A, B, fill, each=True) if lost else done  # in it LLVM's optimiser keeps each access's line
+            unsure = any(one.accesses or not one.source for one in done.findings)  # whether each has its own line
+            again = self.run(A, B, fill, each=True) if unsure else done  # in it LLVM keeps each access's line
             if {one.kind for one in again.findings} == {one.kind for one in done.findings}:
                 done = again
             left = self.who_left(A, B) if {one.kind for one in done.findings} <= MISSING else []

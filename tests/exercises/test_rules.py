@@ -80,9 +80,8 @@ def test_fours_are_asked_for_early_whatever_their_number():
 
 def test_a_thread_waits_where_it_stores_what_it_has_just_asked_for(capsys):
     print_order(double_buffered(EARLY), 4, 4, 12)
-    head, first, *others = capsys.readouterr().out.split("\n  ")
-    assert head == "tiled, thread 0; each line ends at a barrier" and first == "ask 2, wait, store 2"
-    assert others == ["ask 2, read 8, store 2", "ask 2, read 8, store 2", "read 8\n"]
+    head, *others = capsys.readouterr().out.split("\n  ")
+    assert others == ["ask 2, wait, store 2", "ask 2, read 8, store 2", "ask 2, read 8, store 2", "read 8\n"], head
     print_order(cuda_kernel("tiled", TILE=4), 4, 4, 4)
     assert capsys.readouterr().out.split("\n  ")[1:] == ["ask 1, wait, store 1, ask 1, wait, store 1", "read 8\n"]
     print_order(double_buffered(EARLY.replace(" and k0 + tx < K", "")), 4, 4, 12)  # past the end of A

@@ -10,7 +10,7 @@ from kernel_judge import Finding, Report
 from .. import ladder
 from ..instruments import trace
 from ..language import said
-from ..launch import Kernel
+from ..launch import Kernel, KernelError
 from ..launch.on_cuda import cuda_kernel
 from .rules import judged, more_than_its_rung, part_of, with_part
 
@@ -44,11 +44,11 @@ def double_buffered(text: str, TILE: int = 4) -> Kernel:
 
 
 def print_order(k: Kernel, M: int, N: int, K: int) -> None:
-    """Print in which order the first thread asks for numbers, stores them in tiles and reads these: a line a barrier.
-
-    It waits where it stores what it has just asked for; how long, no run without a GPU can tell.
-    """
-    mine = trace(k, M, N, K).where(block=(0, 0, 0), thread=0, part=0)
+    """Print in what order the first thread asks for numbers, stores them in tiles and reads these: a line a barrier."""
+    try:
+        mine = trace(k, M, N, K).where(block=(0, 0, 0), thread=0, part=0)
+    except KernelError:
+        return print(said("{kernel}: its order cannot be shown, for the reason above", kernel=k.step))
     mine = mine[mine["array"] != "C"]
     print(said("{kernel}, thread 0; each line ends at a barrier", kernel=k.step))
     before = ""
@@ -83,7 +83,7 @@ def shape(k: Kernel) -> tuple[int, int, int]:
 def late(k: Kernel) -> list[Finding]:
     """What the first of its threads that is late does not do early."""
     seen, threads = trace(k, *shape(k)), range(k.block[0] * k.block[1])
-    return next((found for thread in threads if (found := waits(seen.where(thread=thread)))), [])
+    return next((found for thread in threads if (found := waits(seen.where(thread=thread, part=0)))), [])
 
 
 def crowded(k: Kernel) -> list[Finding]:
@@ -101,8 +101,7 @@ def waits(a: np.ndarray) -> list[Finding]:
         asks = np.flatnonzero(a["array"] == name)
         each = np.count_nonzero(asks < stores[0])  # of one tile; those of the second and third follow
         for asked, stored in zip(asks[each::each], stores[stored_each::stored_each], strict=False):
-            read = np.count_nonzero(reads[asked:stored])
-            if read < most:
+            if (read := np.count_nonzero(reads[asked:stored])) < most:
                 lines = tuple(sorted({*a["line"][[asked, stored]].tolist()} - {0}))
                 return [Finding("waits", EARLY, lines, {"reads": read, "name": name, "most": most})]
     return []

@@ -6,7 +6,7 @@ from ..instruments import bank_conflicts
 from ..launch import Kernel
 from .rules import judged
 
-NARROW = "a warp asks {loads} times for numbers of {name}, where {least} wide loads do"
+NARROW = "as written, a warp asks {name} {loads} times, where {least} wide loads do; a compiler may merge some"
 
 
 def judge_wide(k: Kernel) -> Report:

@@ -43,10 +43,7 @@ def within_budget(move: Callable[[Product], Seen], product: Product) -> Seen:
 
 
 def run_arrays(ptx: str, block: tuple, grid: tuple, A, B, C, **options: object) -> ptx_machine.Run:
-    """Run PTX of a kernel of (A, B, C), as Numba compiles it. A (M, K), B (K, N), C (M, N): float32; they stay.
-
-    `options`: as `ptx_machine.run` has them. Raises PTXError and ValueError as it does.
-    """
+    """Run PTX of a kernel of (A, B, C), float32, as Numba compiles it; they stay. As `ptx_machine.run` otherwise."""
     args = []
     for array in (A, B, C):
         seen = array.view()
@@ -147,14 +144,13 @@ class OnPtx(Function):
                 raise Wrong(*found)
             done = zeros if not zeros.arrays[2].any() else done  # nothing is multiplied yet: what is unset is no cause
         if done.findings:
-            lost = any(not one.source or (one.kind == "race" and not one.other_source) for one in done.findings)
+            lost = any(not self.has_lines(one, self.launched(done)) for one in done.findings)
             again = self.run(A, B, fill, each=True) if lost else done  # in it LLVM's optimiser keeps each access's line
             if {one.kind for one in again.findings} == {one.kind for one in done.findings}:
                 done = again
             left = self.who_left(A, B) if {one.kind for one in done.findings} <= MISSING else []
             clearest = sorted(done.findings, key=lambda one: CLEAREST.get(one.kind, 1))
-            launched = self.launched(done)
-            located = [self.located(one, launched) for one in clearest if one.kind != "out of time"]
+            located = [self.located(one, self.launched(done)) for one in clearest if one.kind != "out of time"]
             raise Wrong(*self.whole_row(), *left, *one_a_line(located))
         amiss = wrong_elements(done.arrays[2], A, B, self.inputs).any()
         if amiss and done.arrays[2].any() and (found := self.whole_row() or self.who_left(A, B)):
@@ -187,8 +183,7 @@ class OnPtx(Function):
         """A store to C with one index, which fills a row, as a finding; [] where there is none."""
         if not (found := WHOLE_ROW.search(self.source)):
             return []
-        index = found["index"]
-        return [Finding(Kind.WRONG_INDEX, "whole_row", self.mentions(re.escape(f"C[{index}]"))[:1], {"index": index})]
+        return [Finding(Kind.WRONG_INDEX, "whole_row", self.mentions(WHOLE_ROW.pattern)[:1], found.groupdict())]
 
     def who_left(self, A, B) -> list[Finding]:
         """The first barrier that some threads of a block do not come to, since they have ended, as a finding.
@@ -220,6 +215,12 @@ class OnPtx(Function):
         if kind == Kind.HANG and not named and len(loops := self.mentions(r"^\s*while\b")) == 1:
             named = loops  # of a loop that changes nothing LLVM leaves no line
         return Finding(kind, to_ptx.with_names_of_source(self.compiled, message), named, found.values)
+
+    def has_lines(self, found: ptx_machine.Finding, launched: Launched) -> bool:
+        """Whether each access has a line that names its array: LLVM's optimiser may leave none, or one near it."""
+        lines = (found.source, found.other_source)[: len(found.accesses) or 1]
+        named = zip(lines, (launched.arrays[one.arrays[0]][0] for one in found.accesses), strict=False)
+        return all(lines) and all(self.line(n) in self.mentions(rf"\b{name}\b") for n, name in named)
 
     def launched(self, done: ptx_machine.Run) -> Launched:
         """What was launched, by names of the source where it has them."""

@@ -185,7 +185,7 @@ WRONG = {
                     f"As[k, ty * 4 + i * THREADS_Y + {v}]" for v in range(4)
                 )
             },
-            "not wide: a warp asks 64 times for numbers of As, where 16 wide loads do",
+            "not wide: as written, a warp asks As 64 times, where 16 wide loads do",
         ),
     },
     "09.3": {
@@ -194,13 +194,13 @@ WRONG = {
                 "b_reg[j] = Bs[k][tx + j * THREADS_X]": "for (int v = 0; v < 4; v++) "
                 "((float *)&b_reg[j])[v] = ((__local float *)Bs[k])[4 * (tx + j * THREADS_X) + v]"
             },
-            "not wide: a warp asks 32 times for numbers of Bs, where 8 wide loads do",
+            "not wide: as written, a warp asks Bs 32 times, where 8 wide loads do",
         ),
     },
     "10.2": {
         "after the products": (
             {NEXT: "", 'after = """\n': f'after = """\n{NEXT}'},
-            "waits: 0 reads between asking for A and storing it; 64 are there to do",
+            "waits: 0 reads between asking for A and storing it; 16 are there to do",
         ),
     },
     "14.1": {

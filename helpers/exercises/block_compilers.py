@@ -25,7 +25,7 @@ LAST = "at {shape}: only the last tiles along K are in the sums; each turn of th
 PLACES = "at {shape}: tiles of C change places; that in row 0, column 1 has what belongs in row 1, column 0"
 AGAIN = "at {shape}: earlier tiles count more than once: tl.dot and ct.mma add their third argument, so write `acc =`"
 FOREIGN = "`{word}` belongs to the other language; here words begin with `{own}.`"
-BYTES = "{loads} bytes of A and B at {shape}, where {least} do"
+TWICE = "at {shape}: {text}. Which tile does tl.program_id or ct.bid give each program? Store it once, after the loop"
 
 
 def judge_product(kernel: Callable) -> Report:
@@ -70,7 +70,7 @@ def first_wrong(run, A: np.ndarray, B: np.ndarray) -> Finding:
     first, shape = run.findings[0], (run.M, run.N, run.K)
     if first.kind == "unwritten" and not run.loaded_bytes:
         return Finding("not yet", "It stores nothing so far.")
-    kind, key = first.kind, AT
+    kind, key = first.kind, TWICE if first.kind == "stored twice" else AT
     if kind == "wrong numbers":
         kind, key = of_tiles(run.C, A, B, shape == WHOLE)
         if key == AT and run.numbers == "float32" and getattr(run, "executed", {}).get("matrix"):
@@ -110,7 +110,7 @@ def more_than_needed(run, M: int, N: int, K: int) -> Finding | None:
     least = size * (M * K * (N // TILE["BN"]) + K * N * (M // TILE["BM"]))
     if run.loaded_bytes > least:
         values = {"loads": f"{run.loaded_bytes:,}", "least": f"{least:,}", "shape": f"{M} x {N} x {K}"}
-        return Finding("too many loads", BYTES, values=values)
+        return Finding("too many loads", "{loads} bytes of A and B at {shape}, where {least} do", values=values)
     if run.numbers == "tf32" and not run.executed.get("matrix"):
         return Finding("no matrix units", "in tf32 they multiply what tl.dot is given, and nothing else")
     return None

@@ -267,7 +267,7 @@ WRONG = {
             {"acc = ct.mma(a, b, acc)": "acc = ct.mma(a, b, acc).astype(ct.float16).astype(ct.float32)"},
             "binary digits; look for a type of fewer",
         ),
-        "all tiles at one place": ({"C, (y, x)": "C, (0, 0)"}, "stored twice: at 64 x 128 x 48"),
+        "all tiles at one place": ({"C, (y, x)": "C, (0, 0)"}, "tile does tl.program_id or ct.bid give each"),
         "each tile twice": (
             {"        acc =": "        a = a + ct.load(A, (y, k), (BM, BK)) * 0\n        acc ="},
             "98,304 bytes of A and B at 64 x 128 x 48, where 73,728 do",

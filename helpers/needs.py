@@ -39,7 +39,7 @@ class Need(NamedTuple):
 
 
 NEEDS = {
-    "compiler": Need("NVIDIA's compiler", "cuda13", 231, ("07", "17", "18")),
+    "compiler": Need("NVIDIA's compiler", "cuda13", 231, ("07", "18")),
     "engines": Need("MPI and Dask", "many", 18, ("15",), ("mpi4py", "dask", "distributed")),
     "blocks": Need("Triton", "blocks", 286, ("18",), ("triton",)),
     "cutile": Need("cuTile", "cutile", 215, ("18",), ("cuda", "cuda.tile")),

@@ -45,6 +45,7 @@ class CudaProduct(KernelProduct):
                 outcome = in_child(self.k, partial(in_opencl, self.k, code, move), SECONDS)
                 if outcome.value != "not native":
                     return self.came_of(outcome, self.device_name)
+            self.k.device = devices.PTX_MACHINE
         seen = on_the_machine(self.k, move, to_ptx.COUNTED)
         return seen._replace(notes=(Finding("", "on_the_PTX_machine"),))
 

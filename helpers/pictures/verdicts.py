@@ -14,8 +14,6 @@ from .colours import FAULT, MATRICES, PEER
 from .drawing import INK, Picture, label, look, outline, panel, tint
 
 MOST = 64  # rows and columns of an array that are drawn, at most
-LIGHT = 0.4  # a share of a colour
-WIDE, NARROW = 88, 26  # signs of a line of a caption, below and beside the array
 ARROW = dict(arrowstyle="-|>", linewidth=1.6, color=INK)
 
 
@@ -41,7 +39,7 @@ def picture_finding(finding: Finding) -> Picture:
     columns = around(column, 0, wide)
     places = {(r - rows[0], c - columns[0]): r * wide + c for r in rows for c in columns}
     colour = MATRICES.get(drawn.array[0], PEER)  # As and Bs have those of A and B
-    cells = dict.fromkeys((at for at, number in places.items() if 0 <= number < size), tint(colour, LIGHT))
+    cells = dict.fromkeys((at for at, number in places.items() if 0 <= number < size), tint(colour, 0.4))
     cells |= dict.fromkeys((at for at, number in places.items() if number in red), FAULT)
     figure = Figure(figsize=(8.6, 3.9))
     captions = [label("{caption}", caption=one) for one in drawn.captions]
@@ -54,10 +52,10 @@ def picture_finding(finding: Finding) -> Picture:
     at = column - columns[0] + 0.5, row - rows[0] + 0.5
     for text, side, x in zip(captions, ("right", "left"), (0.26, 0.74), strict=beside):
         if beside:
-            text = wrapped(text.replace(", ", ",\xa0"), NARROW)
+            text = wrapped(text.replace(", ", ",\xa0"), 26)
             ax.annotate(text, at, (x, 0.5), textcoords="figure fraction", ha=side, arrowprops=ARROW)
         else:
-            figure.text(0.5, 0.06, wrapped(text, WIDE), ha="center")
+            figure.text(0.5, 0.06, wrapped(text, 88), ha="center")
     return Picture(figure, closed_up(" ".join(captions)))
 
 

@@ -134,11 +134,11 @@ def test_where_the_device_takes_no_code_the_ptx_machine_multiplies(monkeypatch):
     k = cuda_kernel(cuda_kernel("naive").source, like="naive", BM=4, BN=4)
     monkeypatch.setattr(CudaKernel, "runs_natively", True)
     monkeypatch.setattr(cuda, "compile_native", lambda *how, block: None)
+    monkeypatch.setattr(cuda, "in_child", lambda *how: Outcome(SEEN, True))
+    assert product_of(k).natively(None) is SEEN
     monkeypatch.setattr(cuda, "in_child", lambda *how: Outcome("not native", True))
     seen = product_of(k).natively(partial(multiply, stages=[[(5, 6, 7)]]))
     assert seen.shapes == [(5, 6, 7)] and [note.key for note in seen.notes] == ["on_the_PTX_machine"]
-    monkeypatch.setattr(cuda, "in_child", lambda *how: Outcome(SEEN, True))
-    assert product_of(k).natively(None) is SEEN
 
 
 @pytest.mark.parametrize(

@@ -81,13 +81,13 @@ def failure_of(process: subprocess.Popen, limit: float) -> str:
 
 def end(folder: str) -> None:
     """End each process with that RANK_ERRORS, after 5 seconds by force: a crashed mpiexec leaves nobody's children."""
-    each = psutil.process_iter(["environ"])
-    family = [process for process in each if (process.info["environ"] or {}).get("RANK_ERRORS") == folder]
     for signal in (psutil.Process.terminate, psutil.Process.kill):
+        each = psutil.process_iter(["environ"])  # a process has none for a moment, when it becomes another program
+        family = [process for process in each if (process.info["environ"] or {}).get("RANK_ERRORS") == folder]
         for member in family:
             with contextlib.suppress(psutil.NoSuchProcess):
                 signal(member)
-        _, family = psutil.wait_procs(family, timeout=5)
+        psutil.wait_procs(family, timeout=5)
 
 
 @dataclass(frozen=True)
